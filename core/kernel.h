@@ -1,0 +1,38 @@
+#pragma once
+#include <cutaway/core/device.h>
+#include <cutaway/core/dtype.h>
+
+namespace cutaway {
+
+namespace detail {
+// Fills the tables of all device kinds that are present; runs once.
+void initialize_kernels();
+[[noreturn]] void throw_no_kernel(const char* kernel, DeviceKind kind, DType dtype);
+}  // namespace detail
+
+// One kernel: a row of the kernel table, indexed by device kind and dtype. Args is a plain struct of
+// pointers, sizes and strides. Declared in core/kernels/*.h, filled by register functions.
+template <class Args>
+struct Kernel {
+  using Fn = void (*)(const Args&);
+  const char* name;
+  Fn table[kNumDeviceKinds][kNumDTypes] = {};
+
+  Fn find(DeviceKind kind, DType dtype) {
+    Fn& fn = table[static_cast<int>(kind)][static_cast<int>(dtype)];
+    if (!fn) [[unlikely]] {
+      detail::initialize_kernels();
+      if (!fn) detail::throw_no_kernel(name, kind, dtype);
+    }
+    return fn;
+  }
+  // Runs the kernel; raises DTypeError or DeviceError when there is none.
+  void operator()(Device device, DType dtype, const Args& args) {
+    find(device.kind, dtype)(args);
+  }
+  void set(DeviceKind kind, DType dtype, Fn fn) {
+    table[static_cast<int>(kind)][static_cast<int>(dtype)] = fn;
+  }
+};
+
+}  // namespace cutaway

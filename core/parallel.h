@@ -1,0 +1,52 @@
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+namespace cutaway {
+
+// Number of threads kernels and BLAS may use. Starts as CUTAWAY_NUM_THREADS, OMP_NUM_THREADS or the
+// number of cores.
+int num_threads();
+// Sets it for the process; n < 1 raises ValueError, n beyond the cores is capped at 256.
+void set_num_threads(int n);
+bool in_parallel_region();
+
+namespace detail {
+void run_parallel(int64_t chunks, void (*body)(void*, int64_t), void* data);
+}
+
+// Elements worth a second thread.
+inline constexpr int64_t kGrain = 32768;
+
+// Calls body(chunk) for chunk 0 … chunks-1, each once, on up to num_threads() threads. An exception
+// of a chunk is rethrown here. Nested calls run on the calling thread.
+template <class F>
+void parallel_chunks(int64_t chunks, F&& body) {
+  using Body = std::remove_reference_t<F>;
+  if (chunks <= 1) {
+    if (chunks == 1) body(int64_t(0));
+    return;
+  }
+  detail::run_parallel(
+      chunks, [](void* p, int64_t i) { (*static_cast<Body*>(p))(i); }, const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+// Splits [0, n) into contiguous ranges of at least `grain` and calls body(begin, end). The split
+// depends on the thread count: use it only where elements do not meet (maps, rows). Sums use
+// parallel_chunks with a fixed chunk size.
+template <class F>
+void parallel_for(int64_t n, int64_t grain, F&& body) {
+  if (n <= 0) return;
+  if (n <= grain) return body(int64_t(0), n);
+  int64_t parts = (n + grain - 1) / grain;
+  const int64_t most = num_threads();
+  if (parts > most) parts = most;
+  if (parts <= 1) return body(int64_t(0), n);
+  const int64_t step = (n + parts - 1) / parts;
+  parallel_chunks(parts, [&](int64_t i) {
+    const int64_t begin = i * step, end = begin + step < n ? begin + step : n;
+    if (begin < end) body(begin, end);
+  });
+}
+
+}  // namespace cutaway
