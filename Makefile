@@ -1,0 +1,62 @@
+# A thin front for CMake, which is the truth. `make help` lists the targets.
+BUILD := build
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+CONFIGURE := cmake -G Ninja -DCMAKE_BUILD_TYPE=Release
+CTEST_FLAGS := --output-on-failure --no-tests=error -j $(JOBS)
+
+.DEFAULT_GOAL := all
+.PHONY: all deps build run test asan bench docs clean help
+
+all: build
+
+help:
+	@echo "make          install what is missing and build build/cutaway"
+	@echo "make run      train a small network on Fashion-MNIST and show the result"
+	@echo "make test     build and run all tests, also under sanitizers"
+	@echo "make asan     build and run the fast tests under sanitizers only"
+	@echo "make bench    build and run the benchmarks"
+	@echo "make docs     write the reference of the ops to build/docs"
+	@echo "make deps     install the Debian packages that are missing"
+	@echo "make clean    delete the build folder"
+
+deps: $(BUILD)/deps.stamp
+
+$(BUILD)/deps.stamp: tools/debian-packages.txt tools/install_deps.sh
+	@tools/install_deps.sh
+	@mkdir -p $(BUILD) && touch $@
+
+$(BUILD)/build.ninja: | $(BUILD)/deps.stamp
+	@$(CONFIGURE) -S . -B $(BUILD)
+
+build: deps $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) -- --quiet
+
+# Checked kernels of two variants, no tools beyond the command, invariants on (no NDEBUG).
+$(BUILD)/asan/build.ninja: | $(BUILD)/deps.stamp
+	@cmake -G Ninja -S . -B $(BUILD)/asan -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1" \
+	  -DCUTAWAY_SANITIZE=address,undefined "-DCUTAWAY_VARIANTS=scalar;avx2"
+
+build-asan: deps $(BUILD)/asan/build.ninja
+	@cmake --build $(BUILD)/asan -j $(JOBS) -- --quiet
+.PHONY: build-asan
+
+run: build
+	@$(BUILD)/cutaway train --model convnet --data fashion-mnist --epochs 4 --seed 1 \
+	  --out runs/fashion-mnist
+
+test: build build-asan
+	@ctest --test-dir $(BUILD)/all $(CTEST_FLAGS)
+
+asan: build-asan
+	@ctest --test-dir $(BUILD)/asan $(CTEST_FLAGS)
+
+bench: build
+	@$(BUILD)/cutaway_bench
+	@tools/check_header_time.sh $(BUILD)
+
+docs: build
+	@mkdir -p $(BUILD)/docs
+	@$(BUILD)/cutaway ops --markdown $(BUILD)/docs/ops.md
+
+clean:
+	@rm -rf $(BUILD)

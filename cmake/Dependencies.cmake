@@ -1,0 +1,68 @@
+# Finds the libraries of the system. Every miss names the Debian package and what installs them all.
+
+find_program(CUTAWAY_CCACHE ccache)
+if(CUTAWAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CUTAWAY_CCACHE})
+endif()
+
+function(cutaway_missing what package)
+  message(FATAL_ERROR "${what} was not found. On Debian it is in the package ${package}; "
+                      "`make deps` installs everything that is needed.")
+endfunction()
+
+find_package(OpenMP COMPONENTS CXX QUIET)
+if(NOT OpenMP_CXX_FOUND)
+  cutaway_missing("OpenMP" "g++")
+endif()
+
+find_package(ZLIB QUIET)
+if(NOT ZLIB_FOUND)
+  cutaway_missing("zlib" "zlib1g-dev")
+endif()
+
+foreach(entry "fmt:libfmt-dev" "nlohmann_json:nlohmann-json3-dev" "CLI11:libcli11-dev"
+              "Eigen3:libeigen3-dev")
+  string(REPLACE ":" ";" entry ${entry})
+  list(GET entry 0 name)
+  list(GET entry 1 package)
+  find_package(${name} QUIET)
+  if(NOT ${name}_FOUND)
+    cutaway_missing(${name} ${package})
+  endif()
+endforeach()
+
+# The OpenMP build of OpenBLAS, by path: other BLAS packages may own the name cblas.h.
+find_path(CUTAWAY_OPENBLAS_INCLUDE cblas.h
+          PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp openblas-openmp openblas)
+find_library(CUTAWAY_OPENBLAS_LIBRARY openblas
+             PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp openblas-openmp)
+if(NOT CUTAWAY_OPENBLAS_INCLUDE OR NOT CUTAWAY_OPENBLAS_LIBRARY)
+  cutaway_missing("OpenBLAS (OpenMP build)" "libopenblas-openmp-dev")
+endif()
+add_library(Cutaway_openblas INTERFACE)
+target_include_directories(Cutaway_openblas SYSTEM INTERFACE ${CUTAWAY_OPENBLAS_INCLUDE})
+target_link_libraries(Cutaway_openblas INTERFACE ${CUTAWAY_OPENBLAS_LIBRARY})
+
+find_path(CUTAWAY_MINIZIP_INCLUDE minizip/unzip.h)
+find_library(CUTAWAY_MINIZIP_LIBRARY minizip)
+if(NOT CUTAWAY_MINIZIP_INCLUDE OR NOT CUTAWAY_MINIZIP_LIBRARY)
+  cutaway_missing("minizip" "libminizip-dev")
+endif()
+add_library(Cutaway_minizip INTERFACE)
+target_include_directories(Cutaway_minizip SYSTEM INTERFACE ${CUTAWAY_MINIZIP_INCLUDE})
+target_link_libraries(Cutaway_minizip INTERFACE ${CUTAWAY_MINIZIP_LIBRARY})
+
+find_path(CUTAWAY_STB_INCLUDE stb_image.h PATH_SUFFIXES stb)
+if(NOT CUTAWAY_STB_INCLUDE)
+  cutaway_missing("stb_image.h" "libstb-dev")
+endif()
+add_library(Cutaway_stb INTERFACE)
+target_include_directories(Cutaway_stb SYSTEM INTERFACE ${CUTAWAY_STB_INCLUDE})
+
+if(CUTAWAY_BUILD_TESTS)
+  find_package(GTest QUIET)
+  if(NOT GTest_FOUND)
+    cutaway_missing("GoogleTest" "libgtest-dev")
+  endif()
+endif()
+find_package(benchmark QUIET)

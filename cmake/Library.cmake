@@ -1,0 +1,18 @@
+# The library: every source of the layers below tools/, found by glob.
+
+set(library_sources "")
+foreach(layer core cuda autograd nn datasets models)
+  file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${layer}/*.cpp)
+  list(APPEND library_sources ${found})
+endforeach()
+list(FILTER library_sources EXCLUDE REGEX "/core/cpu/")
+
+add_library(cutaway ${library_sources} ${CUTAWAY_VARIANT_OBJECTS})
+add_library(Cutaway::cutaway ALIAS cutaway)
+target_compile_features(cutaway PUBLIC cxx_std_20)
+target_compile_definitions(cutaway PRIVATE ${CUTAWAY_VARIANT_DEFINITIONS}
+  CUTAWAY_VERSION="${PROJECT_VERSION}" EIGEN_DONT_PARALLELIZE EIGEN_MPL2_ONLY)
+target_include_directories(cutaway PUBLIC ${CUTAWAY_INCLUDE_DIR})
+target_link_libraries(cutaway PRIVATE $<BUILD_INTERFACE:cutaway_flags> OpenMP::OpenMP_CXX
+  Cutaway_openblas Cutaway_minizip Cutaway_stb ZLIB::ZLIB fmt::fmt Eigen3::Eigen
+  nlohmann_json::nlohmann_json)

@@ -1,0 +1,71 @@
+# Tests: one executable test_<folder> per folder of tests/, and one ctest entry per GoogleTest
+# suite. The suites are read from the executable when ctest starts (cmake/RegisterSuites.cmake), so
+# neither building nor configuring runs a test program, and a thousand cases are not a thousand
+# processes. Suites named ...Slow carry the label slow, all others fast.
+
+set(CUTAWAY_TEST_PREFIX "")
+if(CUTAWAY_SANITIZE)
+  set(CUTAWAY_TEST_PREFIX "sanitized.")
+endif()
+
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/generated/tests/paths.h.new
+"#pragma once
+// Where a test finds files of the source tree and the command. Written by cmake/Tests.cmake.
+inline constexpr char kSourceDir[] = \"${CMAKE_CURRENT_SOURCE_DIR}\";
+inline constexpr char kCommand[] = \"${CMAKE_CURRENT_BINARY_DIR}/cutaway\";
+")
+configure_file(${CMAKE_CURRENT_BINARY_DIR}/generated/tests/paths.h.new
+               ${CMAKE_CURRENT_BINARY_DIR}/generated/tests/paths.h COPYONLY)
+
+function(cutaway_add_test_program folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tests/${folder}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  set(target test_${folder})
+  add_executable(${target} ${sources})
+  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/generated
+                             ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE cutaway cutaway_flags GTest::gtest_main
+    OpenMP::OpenMP_CXX fmt::fmt nlohmann_json::nlohmann_json ZLIB::ZLIB)
+  if(TARGET cutaway_tools)
+    target_link_libraries(${target} PRIVATE cutaway_tools)
+  endif()
+  if(TARGET cutaway_command)
+    add_dependencies(${target} cutaway_command)
+  endif()
+  set(script ${CMAKE_CURRENT_BINARY_DIR}/generated/tests/${folder}.cmake)
+  file(WRITE ${script}
+"set(prefix \"${CUTAWAY_TEST_PREFIX}${folder}\")
+set(program \"${CMAKE_CURRENT_BINARY_DIR}/${target}\")
+set(directory \"${CMAKE_CURRENT_SOURCE_DIR}\")
+set(sanitized \"${CUTAWAY_SANITIZE}\")
+include(\"${CMAKE_CURRENT_SOURCE_DIR}/cmake/RegisterSuites.cmake\")
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
+endfunction()
+
+file(GLOB entries CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE
+     ${CMAKE_CURRENT_SOURCE_DIR}/tests ${CMAKE_CURRENT_SOURCE_DIR}/tests/*)
+foreach(entry IN LISTS entries)
+  if(IS_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/tests/${entry} AND NOT entry STREQUAL "consumer")
+    cutaway_add_test_program(${entry})
+  endif()
+endforeach()
+
+if(NOT CUTAWAY_SANITIZE)
+  find_program(CUTAWAY_PYTHON python3)
+  if(CUTAWAY_PYTHON AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tools/check_style.py)
+    add_test(NAME style COMMAND ${CUTAWAY_PYTHON} tools/check_style.py
+             WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  endif()
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/datasets/samples/SHA256SUMS)
+    add_test(NAME samples COMMAND sha256sum --check --quiet SHA256SUMS
+             WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/datasets/samples)
+  endif()
+  # One run over this build and the sanitized one beside it, with one summary (`make test`).
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/all/CTestTestfile.cmake
+"subdirs(\"${CMAKE_CURRENT_BINARY_DIR}\")
+subdirs(\"${CMAKE_CURRENT_BINARY_DIR}/asan\")
+")
+endif()

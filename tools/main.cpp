@@ -1,0 +1,6 @@
+#include <cstdio>
+
+int main() {
+  std::puts("cutaway " CUTAWAY_VERSION);
+  return 0;
+}
