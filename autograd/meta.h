@@ -45,6 +45,7 @@ struct Edge {
 // with history never keeps itself alive (Note: gradient cycles).
 struct GradSlot {
   Tensor grad;
+  TensorImpl* owner = nullptr;  // null once the tensor is gone
 };
 
 // Gradient record of a tensor: a leaf that requires grad, or a result with its producer.

@@ -37,6 +37,8 @@ class Call {
   // Allocates output i on the device of the first defined input.
   Tensor& out(int i, const Shape& sizes, DType dtype);
   Tensor& out(int i, const Shape& sizes, DType dtype, Device device);
+  // Output i with sizes and type of input k, in k's own buffer where that can't be seen (donation).
+  Tensor& out_like(int i, int k);
   // Output i shares storage of an input (shape ops).
   void view(int i, const Tensor& base, const Layout& layout);
   bool meta() const { return outputs[0].is_meta(); }
@@ -137,6 +139,9 @@ struct OpRecord {
   int outputs = 1;
   uint32_t save_inputs = 0;    // bit i: backward reads input i
   uint32_t save_outputs = 0;
+  // Products: input 0 is read only for the gradients of the others, input 1 only for that of input 0;
+  // what no wanted gradient reads is not kept.
+  bool cross = false;
   void (*forward)(Call&);
   const char* backward_text = "";        // formula of the derivative
   void (*backward)(Backward&) = nullptr;
