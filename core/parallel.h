@@ -27,8 +27,8 @@ void parallel_chunks(int64_t chunks, F&& body) {
     if (chunks == 1) body(int64_t(0));
     return;
   }
-  detail::run_parallel(
-      chunks, [](void* p, int64_t i) { (*static_cast<Body*>(p))(i); }, const_cast<void*>(static_cast<const void*>(&body)));
+  const auto call = [](void* f, int64_t chunk) { (*static_cast<Body*>(f))(chunk); };
+  detail::run_parallel(chunks, call, const_cast<void*>(static_cast<const void*>(&body)));
 }
 
 // Splits [0, n) into contiguous ranges of at least `grain` and calls body(begin, end). The split

@@ -1,0 +1,69 @@
+#include <cutaway/core/storage.h>
+
+#include <new>
+
+#include <cutaway/core/alloc/pool.h>
+#include <cutaway/core/error.h>
+
+namespace cutaway {
+namespace {
+
+constexpr int64_t kHeader = 64;
+static_assert(sizeof(Storage) <= kHeader);
+
+// Host storages are one block: header, then data.
+void release_host(Storage* s) noexcept {
+  const int64_t bytes = s->bytes;
+  s->~Storage();
+  pool_free(s, kHeader + bytes);
+}
+
+void release_header(Storage* s) noexcept {
+  s->~Storage();
+  pool_free(s, kHeader);
+}
+
+void release_device(Storage* s) noexcept {
+  backend(s->device.kind).release(s->device.index, s->data, s->bytes);
+  release_header(s);
+}
+
+}  // namespace
+
+Storage* make_storage(Device device, int64_t bytes) {
+  if (device.kind == DeviceKind::cpu) [[likely]] {
+    void* block = pool_allocate(kHeader + bytes);
+    Storage* s = new (block) Storage;
+    s->data = static_cast<char*>(block) + kHeader;
+    s->bytes = bytes;
+    s->release = release_host;
+    return s;
+  }
+  Storage* s = new (pool_allocate(kHeader)) Storage;
+  s->device = device;
+  s->bytes = bytes;
+  s->release = release_header;
+  if (device.kind != DeviceKind::meta) {
+    try {
+      s->data = backend(device.kind).allocate(device.index, bytes);
+    } catch (...) {
+      release_header(s);
+      throw;
+    }
+    s->release = release_device;
+  }
+  return s;
+}
+
+Storage* wrap_storage(Device device, void* data, int64_t bytes, void* owner,
+                      void (*release)(Storage*) noexcept) {
+  Storage* s = new (pool_allocate(kHeader)) Storage;
+  s->device = device;
+  s->data = data;
+  s->bytes = bytes;
+  s->owner = owner;
+  s->release = release;
+  return s;
+}
+
+}  // namespace cutaway

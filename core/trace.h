@@ -1,0 +1,52 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include <cutaway/core/context.h>
+#include <cutaway/core/tensor.h>
+
+namespace cutaway::trace {
+
+namespace detail {
+extern std::atomic<bool> on;
+}
+
+// Off costs one relaxed load per op.
+inline bool enabled() { return detail::on.load(std::memory_order_relaxed); }
+
+// Begins to record events of all threads in memory (the newest 2^16 of each thread).
+void start();
+// Also prints a line for each op to standard error as it ends: name, result sizes, type, device, time, place.
+void start_log();
+void stop();
+// Chrome/Perfetto JSON of what was recorded; raises IoError when the file cannot be written.
+void save_chrome(const std::string& path);
+// A table of ops: calls, total and mean time, bytes, by falling total time.
+std::string op_table();
+void clear();
+
+// One op: from construction to finish().
+class OpEvent {
+ public:
+  explicit OpEvent(const char* name);
+  void finish(const Tensor* outputs, int count);
+
+ private:
+  const char* name_;
+  int64_t begin_;
+};
+
+// A range named by the user, from construction to destruction.
+class Range {
+ public:
+  explicit Range(const char* name);
+  ~Range();
+  Range(const Range&) = delete;
+
+ private:
+  const char* name_;
+  int64_t begin_;
+};
+
+}  // namespace cutaway::trace
