@@ -69,12 +69,40 @@ CUTAWAY_HD float uniform_f32(uint32_t word) {
   return static_cast<float>(static_cast<int32_t>(word >> 8)) * 0x1p-24f;
 }
 CUTAWAY_HD double uniform_f64(uint64_t word) {
-  // The 52-bit trick needs no integer conversion instruction: 1.f − 1 on the upper 52 bits, plus bit 53.
+  // Needs no 64-bit integer conversion: 1.f − 1 from the upper 52 bits, plus bit 53.
   const double high = detail::from_bits((word >> 12) | 0x3ff0000000000000u) - 1.0;
   return high + static_cast<double>(static_cast<int32_t>((word >> 11) & 1u)) * 0x1p-53;
 }
 
 // True with probability p: u < p. Never for p = 0, always for p = 1; the caller checks 0 ≤ p ≤ 1.
 CUTAWAY_HD bool bernoulli(uint32_t word, float p) { return uniform_f32(word) < p; }
+
+namespace detail {
+// The upper 64 bits of a·b.
+CUTAWAY_HD uint64_t mul_high(uint64_t a, uint64_t b) {
+#if defined(__CUDA_ARCH__)
+  return __umul64hi(a, b);
+#else
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(a) * b >> 64);
+#endif
+}
+}  // namespace detail
+
+// Unbiased integer in [0, range) for element i, range ≥ 1 (checked by the caller). Multiplies 64
+// random bits by range; the few words that would favour some results are drawn again under
+// another key, so other elements are not moved (Lemire, "Fast random integer generation in an
+// interval", 2019).
+CUTAWAY_HD uint64_t bounded_u64(uint64_t seed, uint64_t stream, uint64_t offset, uint64_t i,
+                                uint64_t range) {
+  uint64_t word = random_u64(seed, stream, offset, i);
+  if (word * range < range) {
+    const uint64_t surplus = (0 - range) % range;  // 2^64 mod range
+    while (word * range < surplus) {
+      seed += 0x9E3779B97F4A7C15u;
+      word = random_u64(seed, stream, offset, i);
+    }
+  }
+  return detail::mul_high(word, range);
+}
 
 }  // namespace cutaway::math
