@@ -15,8 +15,8 @@ Tensor from_values(const std::vector<double>& v, const Shape& sizes, DType dtype
 
 // Uniform in [0, 1), number `i` of the sequence.
 double uniform_at(uint64_t i) {
-  const auto words = math::philox4(kSampleSeed, 0, i);
-  return double((uint64_t(words[0]) << 32 | words[1]) >> 11) * 0x1p-53;
+  const math::Philox4 words = math::philox4(kSampleSeed, 0, i);
+  return double((uint64_t(words.word[0]) << 32 | words.word[1]) >> 11) * 0x1p-53;
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ template bool Tensor::item<bool>() const;
 
 std::vector<double> Tensor::to_vector() const {
   const Tensor host = on_host(*this);
-  std::vector<double> v(size_t(numel()));
+  std::vector<double> v(static_cast<size_t>(numel()));
   for (size_t i = 0; i < v.size(); ++i) v[i] = load(host.raw(), dtype(), int64_t(i));
   return v;
 }

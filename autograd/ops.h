@@ -1,0 +1,2 @@
+#pragma once
+// All ops. One header a family.
