@@ -33,6 +33,7 @@ PointwiseArgs pointwise_args(const Tensor& out, std::initializer_list<const Tens
   for (const Tensor* t : inputs) {
     const Layout& in = t->layout();
     const int shift = rank - in.sizes.rank();
+    for (int d = 0; d < shift; ++d) a.strides[k][d] = 0;
     for (int d = 0; d < in.sizes.rank(); ++d) {
       a.strides[k][shift + d] = in.sizes[d] == 1 ? 0 : in.strides[d];
     }

@@ -1,0 +1,102 @@
+#pragma once
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <cutaway/core/kernels/pointwise.h>
+#include <cutaway/core/math/half.h>
+#include <cutaway/core/parallel.h>
+
+// Note: elementwise kernels. A functor is compiled once per arithmetic type into a plain loop over
+// contiguous arrays. Everything else — strides, broadcasting, 16-bit types, threads — is done by
+// one driver that is not a template: it hands the loop blocks of at most kBlock elements, copied
+// and converted where an operand is not a contiguous array of the loop's type already.
+
+namespace cutaway::cpu::CUTAWAY_VARIANT {
+
+// n elements, contiguous; operands in the loop's own types. `out` may equal an input.
+using Loop = void (*)(int64_t n, void* out, const void* const* in, const PointwiseArgs& a);
+
+// How an operand is stored: as the loop sees it, or as a 16-bit type that the loop sees as f32.
+enum class Storage16 : uint8_t { none, bf16, f16 };
+struct Operand {
+  uint8_t bytes;
+  Storage16 half = Storage16::none;
+};
+
+struct Plan {
+  Loop loop;
+  int inputs;
+  Operand operand[4];  // [0] out, [1..3] inputs
+};
+
+// Runs the plan over all elements: the general way.
+void run_plan(const PointwiseArgs& a, const Plan& plan);
+
+// The type a loop computes in for elements of type S; booleans are bytes 0 and 1.
+template <class S> struct ComputeOf { using type = S; };
+template <> struct ComputeOf<BFloat16> { using type = float; };
+template <> struct ComputeOf<Float16> { using type = float; };
+template <> struct ComputeOf<bool> { using type = uint8_t; };
+template <class S> using Compute = typename ComputeOf<S>::type;
+
+template <class S>
+constexpr Operand operand_of() {
+  if (std::is_same_v<S, BFloat16>) return {2, Storage16::bf16};
+  if (std::is_same_v<S, Float16>) return {2, Storage16::f16};
+  return {sizeof(S)};
+}
+
+template <class F, class Out, class A>
+void loop1(int64_t n, void* out, const void* const* in, const PointwiseArgs& args) {
+  const F f(args);
+  Out* y = static_cast<Out*>(out);
+  const A* a = static_cast<const A*>(in[0]);
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) y[i] = f(a[i]);
+}
+template <class F, class Out, class A, class B>
+void loop2(int64_t n, void* out, const void* const* in, const PointwiseArgs& args) {
+  const F f(args);
+  Out* y = static_cast<Out*>(out);
+  const A* a = static_cast<const A*>(in[0]);
+  const B* b = static_cast<const B*>(in[1]);
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+}
+template <class F, class Out, class A, class B, class C>
+void loop3(int64_t n, void* out, const void* const* in, const PointwiseArgs& args) {
+  const F f(args);
+  Out* y = static_cast<Out*>(out);
+  const A* a = static_cast<const A*>(in[0]);
+  const B* b = static_cast<const B*>(in[1]);
+  const C* c = static_cast<const C*>(in[2]);
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i], c[i]);
+}
+
+// The kernel of functor template F: Out and In are storage types; F<T> is made for the arithmetic
+// type T of the last input.
+template <template <class> class F, class Out, class... In>
+void pointwise(const PointwiseArgs& a) {
+  constexpr size_t kInputs = sizeof...(In);
+  using Last = std::tuple_element_t<kInputs - 1, std::tuple<In...>>;
+  using Fn = F<Compute<Last>>;
+  constexpr Loop loop = [] {
+    if constexpr (kInputs == 1) return &loop1<Fn, Compute<Out>, Compute<In>...>;
+    else if constexpr (kInputs == 2) return &loop2<Fn, Compute<Out>, Compute<In>...>;
+    else return &loop3<Fn, Compute<Out>, Compute<In>...>;
+  }();
+  static constexpr Plan plan{loop, int(kInputs), {operand_of<Out>(), operand_of<In>()...}};
+  constexpr bool plain =
+      ((operand_of<In>().half == Storage16::none) && ...) && operand_of<Out>().half == Storage16::none;
+  if constexpr (plain) {
+    bool flat = a.rank == 1 && a.numel <= kGrain;
+    for (size_t k = 0; k <= kInputs; ++k) flat = flat && a.strides[k][0] == 1;
+    if (flat) return loop(a.numel, a.out, a.in, a);
+  }
+  run_plan(a, plan);
+}
+
+}  // namespace cutaway::cpu::CUTAWAY_VARIANT
