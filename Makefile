@@ -1,6 +1,8 @@
 # A thin front for CMake, which is the truth. `make help` lists the targets.
 BUILD := build
 JOBS := $(shell nproc 2>/dev/null || echo 2)
+# Progress for people; only warnings and errors for log files.
+QUIET := $(shell test -t 2 || echo -- --quiet)
 CONFIGURE := cmake -G Ninja -DCMAKE_BUILD_TYPE=Release
 CTEST_FLAGS := --output-on-failure --no-tests=error -j $(JOBS)
 
@@ -19,7 +21,10 @@ help:
 	@echo "make deps     install the Debian packages that are missing"
 	@echo "make clean    delete the build folder"
 
-deps: $(BUILD)/deps.stamp
+# `make deps` always looks; the build looks again only when the list has changed.
+deps:
+	@tools/install_deps.sh
+	@mkdir -p $(BUILD) && touch $(BUILD)/deps.stamp
 
 $(BUILD)/deps.stamp: tools/debian-packages.txt tools/install_deps.sh
 	@tools/install_deps.sh
@@ -28,16 +33,16 @@ $(BUILD)/deps.stamp: tools/debian-packages.txt tools/install_deps.sh
 $(BUILD)/build.ninja: | $(BUILD)/deps.stamp
 	@$(CONFIGURE) -S . -B $(BUILD)
 
-build: deps $(BUILD)/build.ninja
-	@cmake --build $(BUILD) -j $(JOBS) -- --quiet
+build: $(BUILD)/deps.stamp $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) $(QUIET)
 
 # Checked kernels of two variants, no tools beyond the command, invariants on (no NDEBUG).
 $(BUILD)/asan/build.ninja: | $(BUILD)/deps.stamp
 	@cmake -G Ninja -S . -B $(BUILD)/asan -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1" \
 	  -DCUTAWAY_SANITIZE=address,undefined "-DCUTAWAY_VARIANTS=scalar;avx2"
 
-build-asan: deps $(BUILD)/asan/build.ninja
-	@cmake --build $(BUILD)/asan -j $(JOBS) -- --quiet
+build-asan: $(BUILD)/deps.stamp $(BUILD)/asan/build.ninja
+	@cmake --build $(BUILD)/asan -j $(JOBS) $(QUIET)
 .PHONY: build-asan
 
 run: build

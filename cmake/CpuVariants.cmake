@@ -37,5 +37,7 @@ foreach(variant IN LISTS CUTAWAY_VARIANTS)
     target_link_libraries(cutaway_cpu_${variant}
       PRIVATE cutaway_flags OpenMP::OpenMP_CXX Cutaway_openblas fmt::fmt)
     list(APPEND CUTAWAY_VARIANT_OBJECTS $<TARGET_OBJECTS:cutaway_cpu_${variant}>)
+    file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/generated/objects_${variant}.txt
+         CONTENT "$<JOIN:$<TARGET_OBJECTS:cutaway_cpu_${variant}>,\n>\n")
   endif()
 endforeach()

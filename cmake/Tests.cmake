@@ -55,14 +55,20 @@ endforeach()
 
 if(NOT CUTAWAY_SANITIZE)
   find_program(CUTAWAY_PYTHON python3)
-  if(CUTAWAY_PYTHON AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tools/check_style.py)
+  if(CUTAWAY_PYTHON)
     add_test(NAME style COMMAND ${CUTAWAY_PYTHON} tools/check_style.py
              WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   endif()
-  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/datasets/samples/SHA256SUMS)
-    add_test(NAME samples COMMAND sha256sum --check --quiet SHA256SUMS
-             WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/datasets/samples)
-  endif()
+  foreach(variant IN LISTS CUTAWAY_VARIANTS)
+    if(TARGET cutaway_cpu_${variant} AND NOT variant STREQUAL "scalar" AND CUTAWAY_PYTHON)
+      add_test(NAME variant_symbols.${variant}
+               COMMAND ${CUTAWAY_PYTHON} tools/check_variant_symbols.py ${variant}
+                       ${CMAKE_CURRENT_BINARY_DIR}/generated/objects_${variant}.txt
+               WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    endif()
+  endforeach()
+  add_test(NAME samples COMMAND sha256sum --check --quiet SHA256SUMS
+           WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/datasets/samples)
   # One run over this build and the sanitized one beside it, with one summary (`make test`).
   file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/all/CTestTestfile.cmake
 "subdirs(\"${CMAKE_CURRENT_BINARY_DIR}\")
