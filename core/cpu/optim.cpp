@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <cmath>
+
+#include <cutaway/core/kernels/optim.h>
+#include <cutaway/core/math/half.h>
+#include <cutaway/core/parallel.h>
+
+namespace cutaway::cpu::CUTAWAY_VARIANT {
+namespace {
+
+// Parameters T, states and arithmetic S.
+template <class T, class S>
+void sgd(const OptimArgs& a) {
+  T* param = static_cast<T*>(a.param);
+  const T* grad = static_cast<const T*>(a.grad);
+  S* buffer = static_cast<S*>(a.state[0]);
+  const S lr = S(a.lr), decay = S(a.weight_decay), mu = S(a.momentum), keep = S(1 - a.dampening);
+  const S scale = S(a.maximize ? -a.grad_scale : a.grad_scale);
+  parallel_for(a.n, kGrain, [=](int64_t begin, int64_t end) {
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) {
+      const S p = S(param[i]);
+      S g = scale * S(grad[i]) + decay * p;
+      if (buffer) {
+        const S b = a.first ? g : mu * buffer[i] + keep * g;
+        buffer[i] = b;
+        g = a.nesterov ? g + mu * b : b;
+      }
+      param[i] = T(p - lr * g);
+    }
+  });
+}
+
+template <class T, class S>
+void adam(const OptimArgs& a) {
+  T* param = static_cast<T*>(a.param);
+  const T* grad = static_cast<const T*>(a.grad);
+  S* m = static_cast<S*>(a.state[0]);
+  S* v = static_cast<S*>(a.state[1]);
+  S* largest = static_cast<S*>(a.state[2]);
+  const S beta1 = S(a.beta1), beta2 = S(a.beta2), eps = S(a.eps);
+  const S other1 = S(1 - a.beta1), other2 = S(1 - a.beta2);
+  const S step = S(a.lr / a.correction1), root2 = S(std::sqrt(a.correction2));
+  const S shrink = S(a.decoupled ? 1 - a.lr * a.weight_decay : 1);
+  const S decay = S(a.decoupled ? 0 : a.weight_decay);
+  const S scale = S(a.maximize ? -a.grad_scale : a.grad_scale);
+  parallel_for(a.n, kGrain, [=](int64_t begin, int64_t end) {
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) {
+      const S p = S(param[i]) * shrink;
+      const S g = scale * S(grad[i]) + decay * S(param[i]);
+      const S mi = beta1 * m[i] + other1 * g;
+      const S vi = beta2 * v[i] + other2 * g * g;
+      m[i] = mi;
+      v[i] = vi;
+      S second = vi;
+      if (largest) {
+        second = vi > largest[i] ? vi : largest[i];
+        largest[i] = second;
+      }
+      param[i] = T(p - step * mi / (std::sqrt(second) / root2 + eps));
+    }
+  });
+}
+
+}  // namespace
+
+void register_optim_kernels() {
+  const DeviceKind cpu = DeviceKind::cpu;
+  kernels::sgd_step.set(cpu, DType::f64, sgd<double, double>);
+  kernels::sgd_step.set(cpu, DType::f32, sgd<float, float>);
+  kernels::sgd_step.set(cpu, DType::bf16, sgd<BFloat16, float>);
+  kernels::sgd_step.set(cpu, DType::f16, sgd<Float16, float>);
+  kernels::adam_step.set(cpu, DType::f64, adam<double, double>);
+  kernels::adam_step.set(cpu, DType::f32, adam<float, float>);
+  kernels::adam_step.set(cpu, DType::bf16, adam<BFloat16, float>);
+  kernels::adam_step.set(cpu, DType::f16, adam<Float16, float>);
+}
+
+}  // namespace cutaway::cpu::CUTAWAY_VARIANT
