@@ -58,6 +58,8 @@ if(NOT CUTAWAY_SANITIZE)
   if(CUTAWAY_PYTHON)
     add_test(NAME style COMMAND ${CUTAWAY_PYTHON} tools/check_style.py
              WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    add_test(NAME style_rules COMMAND ${CUTAWAY_PYTHON} tests/tools/test_check_style.py
+             WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   endif()
   foreach(variant IN LISTS CUTAWAY_VARIANTS)
     if(TARGET cutaway_cpu_${variant} AND NOT variant STREQUAL "scalar" AND CUTAWAY_PYTHON)

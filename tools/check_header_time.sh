@@ -17,4 +17,5 @@ for _ in 1 2 3; do
   took=$(($(date +%s%N) - begin))
   if [ -z "$best" ] || [ "$took" -lt "$best" ]; then best=$took; fi
 done
-printf 'umbrella header at -O0: %d.%02d s\n' $((best / 1000000000)) $((best % 1000000000 / 10000000))
+printf 'umbrella header at -O0: %d.%02d s\n' \
+  $((best / 1000000000)) $((best % 1000000000 / 10000000))

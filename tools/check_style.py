@@ -114,20 +114,20 @@ def long_functions(code, limit):
             function = not inside and is_function_head(head)
             if function:
                 first = line - head.lstrip().count("\n")
-            stack.append((function, first if function else 0))
+            # After a braced initialiser in a constructor's list the head goes on.
+            resume = head_start if CONSTRUCTOR_HEAD.search(head) and not function else None
+            stack.append((function, first if function else 0, resume))
             inside += function
             head_start = at + 1
         elif char == "}":
             if not stack:
                 return []  # branches of the preprocessor: the braces cannot be followed
-            function, first = stack.pop()
+            function, first, resume = stack.pop()
             inside -= function
             length = line - first + 1
             if function and length > limit:
                 found.append((first, length))
-            # A braced initialiser inside a constructor's list leaves the head open.
-            open_list = not function and CONSTRUCTOR_HEAD.search(code[max(0, at - 2000):at + 1])
-            head_start = head_start if open_list and not inside else at + 1
+            head_start = at + 1 if resume is None else resume
         elif char == ";":
             head_start = at + 1
     return found if not stack else []
