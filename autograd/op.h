@@ -136,7 +136,7 @@ struct OpRecord {
   DTypeSet dtypes = kFloating;
   Compute compute = Compute::keep;
   const char* determinism = "deterministic";
-  int outputs = 1;
+  int outputs = 1;             // 0: the call says how many (split)
   uint32_t save_inputs = 0;    // bit i: backward reads input i
   uint32_t save_outputs = 0;
   // Products: input 0 is read only for the gradients of the others, input 1 only for that of input 0;
@@ -152,9 +152,11 @@ struct OpRecord {
   int line = __builtin_LINE();
 };
 
-// Runs a record: autocast, forward, trace, node. `attrs` is copied into the node.
+// Runs a record: autocast, forward, trace, node. `attrs` is copied into the node. `num_outputs` is
+// for records without a fixed number of results.
 void run_op(const OpRecord& op, const Tensor* const* inputs, int n, uint32_t temporaries,
-            const void* attrs, uint32_t attr_bytes, Tensor* outputs, std::source_location site);
+            const void* attrs, uint32_t attr_bytes, Tensor* outputs, std::source_location site,
+            int num_outputs = 0);
 
 struct NoAttrs {};
 
@@ -181,7 +183,8 @@ Tensors run_many(const OpRecord& op, const Tensors& in, const A& attrs, std::sou
   std::vector<const Tensor*> p(in.size());
   for (size_t i = 0; i < in.size(); ++i) p[i] = &in[i];
   Tensors out(outputs ? outputs : op.outputs);
-  run_op(op, p.data(), int(in.size()), 0, &attrs, std::is_empty_v<A> ? 0 : sizeof(A), out.data(), site);
+  run_op(op, p.data(), int(in.size()), 0, &attrs, std::is_empty_v<A> ? 0 : sizeof(A), out.data(), site,
+         int(out.size()));
   return out;
 }
 

@@ -1,2 +1,3 @@
 #pragma once
 // All ops. One header a family.
+#include <cutaway/autograd/ops/shape.h>

@@ -83,7 +83,8 @@ std::vector<Tensor> autocast_inputs(const OpRecord& op, const Tensor* const* inp
 }  // namespace
 
 void run_op(const OpRecord& op, const Tensor* const* inputs, int n, uint32_t temporaries,
-            const void* attrs, uint32_t attr_bytes, Tensor* outputs, std::source_location site) {
+            const void* attrs, uint32_t attr_bytes, Tensor* outputs, std::source_location site,
+            int num_outputs) {
   OpScope scope(op, site);
   std::vector<Tensor> cast;
   std::vector<const Tensor*> cast_pointers;
@@ -102,7 +103,7 @@ void run_op(const OpRecord& op, const Tensor* const* inputs, int n, uint32_t tem
             .num_inputs = n,
             .attr_data = attrs,
             .outputs = outputs,
-            .num_outputs = op.outputs,
+            .num_outputs = op.outputs ? op.outputs : num_outputs,
             .temporaries = temporaries,
             .record = record,
             .extras = {}};

@@ -4,4 +4,5 @@
 // namespace of its variant.
 #define CUTAWAY_CPU_FAMILIES(X) \
   X(optim)     \
-  X(pointwise)
+  X(pointwise) \
+  X(rearrange)
