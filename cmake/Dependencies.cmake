@@ -2,7 +2,9 @@
 
 find_program(CUTAWAY_CCACHE ccache)
 if(CUTAWAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CUTAWAY_CCACHE})
+  # What ccache needs to be told before it serves files that use precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CUTAWAY_CCACHE})
 endif()
 
 function(cutaway_missing what package)

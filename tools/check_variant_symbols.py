@@ -18,7 +18,7 @@ def foreign_functions(variant, path):
     marker = f"{len(variant)}{variant}"
     for line in listing.splitlines():
         kind, name = line.split()[-2:]
-        if kind in "TWu" and marker not in name:
+        if kind in "TW" and marker not in name:
             yield name
 
 
