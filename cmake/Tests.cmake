@@ -40,14 +40,23 @@ function(cutaway_test_flags target)
 endfunction()
 cutaway_test_flags(cutaway_test_precompiled)
 
+# The reader of the reference files in tests/golden, for all test programs.
+add_library(cutaway_test_golden STATIC EXCLUDE_FROM_ALL
+            ${CMAKE_CURRENT_SOURCE_DIR}/tests/golden/golden.cpp)
+target_include_directories(cutaway_test_golden PRIVATE
+  ${CMAKE_CURRENT_BINARY_DIR}/generated ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(cutaway_test_golden PRIVATE cutaway_flags nlohmann_json::nlohmann_json)
+
 function(cutaway_add_test_program folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tests/${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/tests/golden/golden\\.cpp$")
   if(NOT sources)
     return()
   endif()
   set(target test_${folder})
   add_executable(${target} ${sources})
   cutaway_test_flags(${target})
+  target_link_libraries(${target} PRIVATE cutaway_test_golden)
   target_precompile_headers(${target} REUSE_FROM cutaway_test_precompiled)
   set(script ${CMAKE_CURRENT_BINARY_DIR}/generated/tests/${folder}.cmake)
   file(WRITE ${script}
