@@ -10,8 +10,6 @@
 
 #include <cutaway/core/error.h>
 
-extern "C" void openblas_set_num_threads(int n);
-
 namespace cutaway {
 namespace {
 
@@ -38,17 +36,26 @@ int num_threads() {
 }
 
 void set_num_threads(int n) {
-  if (n < 1) throw ValueError("set_num_threads", "needs at least 1 thread; got " + std::to_string(n));
-  n = std::min(n, 256);
-  threads.store(n, std::memory_order_relaxed);
-  openblas_set_num_threads(n);
+  if (n < 1) {
+    throw ValueError("set_num_threads", "needs at least 1 thread; got " + std::to_string(n));
+  }
+  threads.store(std::min(n, 256), std::memory_order_relaxed);
 }
 
 bool in_parallel_region() { return omp_in_parallel(); }
 
+CallingThreadScope::CallingThreadScope() : outside_(omp_in_parallel() ? 1 : omp_get_max_threads()) {
+  if (outside_ > 1) omp_set_num_threads(1);
+}
+CallingThreadScope::~CallingThreadScope() {
+  if (outside_ > 1) omp_set_num_threads(outside_);
+}
+
 void detail::run_parallel(int64_t chunks, void (*body)(void*, int64_t), void* data) {
   const int team = int(std::min<int64_t>(num_threads(), chunks));
-  if (team <= 1 || omp_in_parallel()) {
+  // One team at a time: a region begun by another thread meanwhile stays on that thread.
+  static std::atomic<bool> busy{false};
+  if (team <= 1 || omp_in_parallel() || busy.exchange(true, std::memory_order_acquire)) {
     for (int64_t i = 0; i < chunks; ++i) body(data, i);
     return;
   }
@@ -63,6 +70,7 @@ void detail::run_parallel(int64_t chunks, void (*body)(void*, int64_t), void* da
       if (!failed.exchange(true)) error = std::current_exception();
     }
   }
+  busy.store(false, std::memory_order_release);
   if (error) std::rethrow_exception(error);
 }
 

@@ -4,12 +4,26 @@
 
 namespace cutaway {
 
-// Number of threads kernels and BLAS may use. Starts as CUTAWAY_NUM_THREADS, OMP_NUM_THREADS or the
-// number of cores.
+// Number of threads kernels may use, products included. Starts as CUTAWAY_NUM_THREADS,
+// OMP_NUM_THREADS or the number of cores.
 int num_threads();
 // Sets it for the process; n < 1 raises ValueError, n beyond the cores is capped at 256.
 void set_num_threads(int n);
 bool in_parallel_region();
+
+// While alive, OpenMP code of other libraries called from this thread (BLAS) stays on this thread.
+// Note: threads of products. core/linalg/blas hands blocks of a product to parallel_chunks and runs
+// the library in such a scope: it never brings threads of its own into a region of ours, and the
+// bits of a product do not depend on the number of threads.
+class CallingThreadScope {
+ public:
+  CallingThreadScope();
+  ~CallingThreadScope();
+  CallingThreadScope(const CallingThreadScope&) = delete;
+
+ private:
+  int outside_;
+};
 
 namespace detail {
 void run_parallel(int64_t chunks, void (*body)(void*, int64_t), void* data);

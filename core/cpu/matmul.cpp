@@ -1,0 +1,358 @@
+#include <cutaway/core/kernels/matmul.h>
+
+#include <type_traits>
+
+#include <cutaway/core/alloc/pool.h>
+#include <cutaway/core/linalg/blas.h>
+#include <cutaway/core/math/half.h>
+#include <cutaway/core/parallel.h>
+
+namespace cutaway::cpu::CUTAWAY_VARIANT {
+namespace {
+
+int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// Memory for plain values from the pool, not initialised.
+template <class T>
+struct Buffer {
+  explicit Buffer(int64_t n) : bytes(n * int64_t(sizeof(T))) {
+    data = bytes > 0 ? static_cast<T*>(pool_allocate(bytes)) : nullptr;
+  }
+  ~Buffer() {
+    if (data) pool_free(data, bytes);
+  }
+  Buffer(const Buffer&) = delete;
+  int64_t bytes;
+  T* data;
+};
+
+// One matrix: element (i, j) at data[i·row + j·column].
+template <class T>
+struct Matrix {
+  const T* data;
+  int64_t row, column;
+  Matrix block(int64_t i, int64_t j) const { return {data + i * row + j * column, row, column}; }
+};
+
+// out [rows, columns] dense = m, converted.
+template <class T, class To>
+void pack(const Matrix<T>& m, int64_t rows, int64_t columns, To* out) {
+  if (m.column == 1) {
+    for (int64_t i = 0; i < rows; ++i) {
+      const T* in = m.data + i * m.row;
+      To* o = out + i * columns;
+#pragma omp simd
+      for (int64_t j = 0; j < columns; ++j) o[j] = static_cast<To>(in[j]);
+    }
+    return;
+  }
+  constexpr int64_t kTile = 16;  // both sides stay in L1
+  for (int64_t i0 = 0; i0 < rows; i0 += kTile) {
+    const int64_t i1 = least(rows, i0 + kTile);
+    for (int64_t j = 0; j < columns; ++j) {
+      const T* in = m.data + j * m.column;
+      for (int64_t i = i0; i < i1; ++i) out[i * columns + j] = static_cast<To>(in[i * m.row]);
+    }
+  }
+}
+
+template <class T>
+struct Product {
+  int64_t m, n, k;
+  Matrix<T> a, b;
+  T* c;
+  int64_t c_row;
+  double alpha, beta;
+  const T* bias;
+};
+
+// How BLAS sees a matrix: as it lies, transposed, or not at all (then it is packed).
+struct BlasForm {
+  bool usable, transposed;
+  int64_t distance;
+};
+
+constexpr int64_t kMostDistance = 2147483647;
+
+BlasForm blas_form(int64_t rows, int64_t columns, int64_t row, int64_t column) {
+  if (column == 1 || columns == 1) {
+    const int64_t d = rows == 1 ? columns : row;
+    if (d >= columns && d <= kMostDistance) return {true, false, d};
+  }
+  if (row == 1 || rows == 1) {
+    const int64_t d = columns == 1 ? rows : column;
+    if (d >= rows && d <= kMostDistance) return {true, true, d};
+  }
+  return {false, false, columns};
+}
+
+template <class T>
+void multiply_packed(blas::Gemm<T> g, const Product<T>& p, const BlasForm& a, const BlasForm& b) {
+  Buffer<T> pa(a.usable ? 0 : p.m * p.k), pb(b.usable ? 0 : p.k * p.n);
+  if (!a.usable) {
+    pack(p.a, p.m, p.k, pa.data);
+    g.a = pa.data;
+  }
+  if (!b.usable) {
+    pack(p.b, p.k, p.n, pb.data);
+    g.b = pb.data;
+  }
+  blas::gemm(g);
+}
+
+template <class T>
+void set_bias(const Product<T>& p) {
+  for (int64_t i = 0; i < p.m; ++i) {
+    T* row = p.c + i * p.c_row;
+#pragma omp simd
+    for (int64_t j = 0; j < p.n; ++j) row[j] = p.bias[j];
+  }
+}
+
+// f64 and f32.
+template <class T>
+requires std::is_floating_point_v<T>
+void multiply(const Product<T>& p) {
+  double beta = p.beta;
+  if (p.bias) {
+    set_bias(p);
+    beta = 1;
+  }
+  const BlasForm a = blas_form(p.m, p.k, p.a.row, p.a.column);
+  const BlasForm b = blas_form(p.k, p.n, p.b.row, p.b.column);
+  const blas::Gemm<T> g{.transpose_a = a.transposed,
+                        .transpose_b = b.transposed,
+                        .m = p.m,
+                        .n = p.n,
+                        .k = p.k,
+                        .alpha = T(p.alpha),
+                        .a = p.a.data,
+                        .lda = a.distance > 0 ? a.distance : 1,
+                        .b = p.b.data,
+                        .ldb = b.distance > 0 ? b.distance : 1,
+                        .beta = T(beta),
+                        .c = p.c,
+                        .ldc = p.c_row};
+  if (a.usable && b.usable) return blas::gemm(g);
+  multiply_packed(g, p, a, b);
+}
+
+template <class T>
+inline constexpr bool kIsHalf = std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
+
+// Note: 16-bit products. Panels of A and B are widened to f32; the panel of C stays in f32 over the
+// whole inner size and is rounded once.
+constexpr int64_t kPanelRows = 256, kPanelColumns = 512, kPanelInner = 1024;
+
+template <class T>
+void start_panel(const Product<T>& p, int64_t i0, int64_t j0, int64_t rows, int64_t columns,
+                 float* out) {
+  const bool reads_c = p.beta != 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    const T* c = p.c + (i0 + i) * p.c_row + j0;
+    float* o = out + i * columns;
+    for (int64_t j = 0; j < columns; ++j) {
+      o[j] = p.bias    ? static_cast<float>(p.bias[j0 + j])
+             : reads_c ? float(p.beta) * static_cast<float>(c[j])
+                       : 0.0f;
+    }
+  }
+}
+
+template <class T>
+requires kIsHalf<T>
+void multiply(const Product<T>& p) {
+  const int64_t mb = least(p.m, kPanelRows), nb = least(p.n, kPanelColumns),
+                kb = least(p.k, kPanelInner);
+  Buffer<float> a(mb * kb), b(kb * nb), c(mb * nb);
+  const int64_t inner = p.alpha == 0 ? 0 : p.k;
+  for (int64_t i0 = 0; i0 < p.m; i0 += mb) {
+    const int64_t rows = least(mb, p.m - i0);
+    for (int64_t j0 = 0; j0 < p.n; j0 += nb) {
+      const int64_t columns = least(nb, p.n - j0);
+      start_panel(p, i0, j0, rows, columns, c.data);
+      for (int64_t k0 = 0; k0 < inner; k0 += kb) {
+        const int64_t depth = least(kb, inner - k0);
+        pack(p.a.block(i0, k0), rows, depth, a.data);
+        pack(p.b.block(k0, j0), depth, columns, b.data);
+        blas::gemm(blas::Gemm<float>{.m = rows,
+                                     .n = columns,
+                                     .k = depth,
+                                     .alpha = float(p.alpha),
+                                     .a = a.data,
+                                     .lda = depth,
+                                     .b = b.data,
+                                     .ldb = columns,
+                                     .beta = 1,
+                                     .c = c.data,
+                                     .ldc = columns});
+      }
+      for (int64_t i = 0; i < rows; ++i) {
+        T* out = p.c + (i0 + i) * p.c_row + j0;
+        const float* in = c.data + i * columns;
+#pragma omp simd
+        for (int64_t j = 0; j < columns; ++j) math::store(out[j], in[j]);
+      }
+    }
+  }
+}
+
+// Integers: plain loops, modulo 2^bits (unsigned arithmetic, so that overflow is defined).
+template <class T>
+requires std::is_integral_v<T>
+void multiply(const Product<T>& p) {
+  using U = std::make_unsigned_t<std::conditional_t<(sizeof(T) < 4), int32_t, T>>;
+  const U alpha = U(int64_t(p.alpha)), beta = U(int64_t(p.beta));
+  parallel_for(p.m, 1 + kGrain / (p.n * p.k + 1), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      T* c = p.c + i * p.c_row;
+      for (int64_t j = 0; j < p.n; ++j) {
+        c[j] = p.bias ? p.bias[j] : beta == 0 ? T(0) : T(beta * U(c[j]));
+      }
+      for (int64_t q = 0; q < p.k; ++q) {
+        const U x = alpha * U(p.a.data[i * p.a.row + q * p.a.column]);
+        const T* b = p.b.data + q * p.b.row;
+        for (int64_t j = 0; j < p.n; ++j) c[j] = T(U(c[j]) + x * U(b[j * p.b.column]));
+      }
+    }
+  });
+}
+
+// The product at one index of the batch.
+template <class T>
+Product<T> product_at(const MatmulArgs& args, int64_t index) {
+  int64_t c = 0, a = 0, b = 0;
+  for (int d = args.rank - 1; d >= 0; --d) {
+    const int64_t at = index % args.sizes[d];
+    index /= args.sizes[d];
+    c += at * args.strides[0][d];
+    a += at * args.strides[1][d];
+    b += at * args.strides[2][d];
+  }
+  return {args.m,
+          args.n,
+          args.k,
+          {static_cast<const T*>(args.a) + a, args.a_row, args.a_column},
+          {static_cast<const T*>(args.b) + b, args.b_row, args.b_column},
+          static_cast<T*>(args.c) + c,
+          args.c_row,
+          args.alpha,
+          args.beta,
+          static_cast<const T*>(args.bias)};
+}
+
+constexpr int64_t kSmallProduct = int64_t{1}
+                                  << 21;  // multiplications: below, threads take products
+
+template <class T>
+void sum_over_batch(const MatmulArgs& args) {
+  // The running sum of 16-bit types must not be rounded between the products.
+  if constexpr (kIsHalf<T>) {
+    Buffer<float> a(args.m * args.k), b(args.k * args.n), c(args.m * args.n);
+    for (int64_t i = 0; i < args.batch; ++i) {
+      const Product<T> p = product_at<T>(args, i);
+      pack(p.a, p.m, p.k, a.data);
+      pack(p.b, p.k, p.n, b.data);
+      multiply(Product<float>{p.m,
+                              p.n,
+                              p.k,
+                              {a.data, p.k, 1},
+                              {b.data, p.n, 1},
+                              c.data,
+                              p.n,
+                              p.alpha,
+                              i > 0 ? 1.0 : 0.0,
+                              nullptr});
+    }
+    for (int64_t i = 0; i < args.m; ++i) {
+      T* out = static_cast<T*>(args.c) + i * args.c_row;
+      for (int64_t j = 0; j < args.n; ++j) math::store(out[j], c.data[i * args.n + j]);
+    }
+  } else {
+    for (int64_t i = 0; i < args.batch; ++i) {
+      Product<T> p = product_at<T>(args, i);
+      if (i > 0) p.beta = 1;
+      multiply(p);
+    }
+  }
+}
+
+template <class T>
+void matmul(const MatmulArgs& args) {
+  if (args.sum_batch && args.batch == 0) {  // an empty sum
+    MatmulArgs none = args;
+    none.rank = 0;
+    none.k = 0;
+    return multiply(product_at<T>(none, 0));
+  }
+  if (args.batch == 1) return multiply(product_at<T>(args, 0));
+  if (args.sum_batch) return sum_over_batch<T>(args);
+  const int64_t work = args.m * args.n * args.k + 1;
+  if (work >= kSmallProduct) {
+    for (int64_t i = 0; i < args.batch; ++i) multiply(product_at<T>(args, i));
+    return;
+  }
+  parallel_for(args.batch, 1 + 8 * kGrain / work, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) multiply(product_at<T>(args, i));
+  });
+}
+
+// Sums in f64 over fixed chunks of rows, chunks added in order.
+constexpr int64_t kSumRows = 1024, kSumColumns = 512;
+
+template <class T>
+void column_sums(const ColumnSumArgs& args) {
+  using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+  using Step = std::conditional_t<kIsHalf<T>, float, T>;
+  const int64_t chunks = (args.rows + kSumRows - 1) / kSumRows, columns = args.columns;
+  Buffer<Wide> partial(chunks * columns);
+  const auto sum_chunk = [&](int64_t chunk) {
+    Wide* sums = partial.data + chunk * columns;
+    const int64_t end = least(args.rows, (chunk + 1) * kSumRows);
+    for (int64_t j = 0; j < columns; ++j) sums[j] = 0;
+    for (int64_t j0 = 0; j0 < columns; j0 += kSumColumns) {
+      const int64_t j1 = least(columns, j0 + kSumColumns);
+      for (int64_t i = chunk * kSumRows; i < end; ++i) {
+        const T* row = static_cast<const T*>(args.in) + i * columns;
+#pragma omp simd
+        for (int64_t j = j0; j < j1; ++j) sums[j] += Wide(static_cast<Step>(row[j]));
+      }
+    }
+  };
+  if (args.rows * columns < 2 * kGrain) {
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) sum_chunk(chunk);
+  } else {
+    parallel_chunks(chunks, sum_chunk);
+  }
+  for (int64_t j = 0; j < columns; ++j) {
+    Wide sum = 0;
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) sum += partial.data[chunk * columns + j];
+    T& out = static_cast<T*>(args.out)[j];
+    if constexpr (std::is_integral_v<T>) {
+      out = T(sum);
+    } else {
+      math::store(out, sum);
+    }
+  }
+}
+
+template <class T>
+void register_type(DType dtype) {
+  kernels::matmul.set(DeviceKind::cpu, dtype, &matmul<T>);
+  kernels::column_sums.set(DeviceKind::cpu, dtype, &column_sums<T>);
+}
+
+}  // namespace
+
+void register_matmul_kernels() {
+  register_type<double>(DType::f64);
+  register_type<float>(DType::f32);
+  register_type<BFloat16>(DType::bf16);
+  register_type<Float16>(DType::f16);
+  register_type<int64_t>(DType::i64);
+  register_type<int32_t>(DType::i32);
+  register_type<uint8_t>(DType::u8);
+  register_type<int8_t>(DType::i8);
+}
+
+}  // namespace cutaway::cpu::CUTAWAY_VARIANT
