@@ -5,7 +5,8 @@
 #define CUTAWAY_OP_FAMILIES(X) \
   X(pointwise) \
   X(shape) \
-  X(slice)
+  X(slice) \
+  X(sum)
 
 namespace cutaway {
 

@@ -12,7 +12,8 @@ bool matches(T x, T value) {
   return (a == b) | ((a != a) & (b != b));
 }
 
-// Start of the first block of kFindBlock elements in which test(x) holds for one, or of what is left.
+// Start of the first block of kFindBlock elements in which test(x) holds for one, or of what is
+// left.
 inline constexpr int64_t kFindBlock = 64;
 template <class T, class F>
 int64_t skip_blocks(const T* x, int64_t n, F test) {
@@ -61,20 +62,23 @@ void find_by_columns(const ReduceArgs& a) {
   const int last = a.kept_rank - 1;
   const int64_t columns = a.kept_sizes[last], width = columns < kColumns ? columns : kColumns;
   const int64_t blocks = (columns + width - 1) / width;
-  parallel_for(a.outputs / columns * blocks, 1 + kGrain / (a.count * width), [&](int64_t b, int64_t e) {
-    for (int64_t i = b; i < e; ++i) {
-      const Odometer at(last, a.kept_sizes, a.kept_strides, i / blocks);
-      const int64_t first = i % blocks * width, o = i / blocks * columns + first;
-      const int64_t n = columns - first < width ? columns - first : width;
-      const auto* x = static_cast<const T*>(a.in) + at.offset + first;
-      for (int64_t k = 0; k < n; ++k) out[o + k] = 0;
-      for (int64_t r = a.count - 1; r >= 0; --r) {
-        const T* row = x + Odometer(a.reduced_rank, a.reduced_sizes, a.reduced_strides, r).offset;
+  parallel_for(a.outputs / columns * blocks, 1 + kGrain / (a.count * width),
+               [&](int64_t b, int64_t e) {
+                 for (int64_t i = b; i < e; ++i) {
+                   const Odometer at(last, a.kept_sizes, a.kept_strides, i / blocks);
+                   const int64_t first = i % blocks * width, o = i / blocks * columns + first;
+                   const int64_t n = columns - first < width ? columns - first : width;
+                   const auto* x = static_cast<const T*>(a.in) + at.offset + first;
+                   for (int64_t k = 0; k < n; ++k) out[o + k] = 0;
+                   for (int64_t r = a.count - 1; r >= 0; --r) {
+                     const T* row =
+                         x + Odometer(a.reduced_rank, a.reduced_sizes, a.reduced_strides, r).offset;
 #pragma omp simd
-        for (int64_t k = 0; k < n; ++k) out[o + k] = matches(row[k], value[o + k]) ? r : out[o + k];
-      }
-    }
-  });
+                     for (int64_t k = 0; k < n; ++k)
+                       out[o + k] = matches(row[k], value[o + k]) ? r : out[o + k];
+                   }
+                 }
+               });
 }
 
 template <class T>
@@ -137,7 +141,8 @@ C select_nth(C* list, int64_t n, int64_t k) {
   return list[k];
 }
 
-// One list: its lower middle element. A NaN wins, unless NaN are skipped and something else is left.
+// One list: its lower middle element. A NaN wins, unless NaN are skipped and something else is
+// left.
 template <class T>
 void median_of_list(const MedianArgs& a, const T* x, int64_t out, ComputeOf<T>* list) {
   int64_t n = 0, nans = 0, first_nan = 0;

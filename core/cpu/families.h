@@ -3,7 +3,11 @@
 // The kernel families of the CPU, one a line. Each defines register_<family>_kernels() in the
 // namespace of its variant.
 #define CUTAWAY_CPU_FAMILIES(X) \
-  X(matmul)    \
-  X(optim)     \
+  X(extreme) \
+  X(magnitude) \
+  X(matmul) \
+  X(optim) \
   X(pointwise) \
-  X(rearrange)
+  X(rearrange) \
+  X(reduce) \
+  X(scan)

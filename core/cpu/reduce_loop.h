@@ -20,7 +20,8 @@ namespace cutaway::cpu::CUTAWAY_VARIANT {
 template <class T>
 class Scratch {
  public:
-  explicit Scratch(int64_t n) : data_(static_cast<T*>(std::malloc(size_t(n > 0 ? n : 1) * sizeof(T)))) {
+  explicit Scratch(int64_t n)
+      : data_(static_cast<T*>(std::malloc(size_t(n > 0 ? n : 1) * sizeof(T)))) {
     if (!data_) throw std::bad_alloc();
   }
   ~Scratch() { std::free(data_); }
@@ -53,7 +54,8 @@ struct Odometer {
   int64_t at[kMaxRank];
   int64_t offset = 0;
 
-  Odometer(int r, const int64_t* s, const int64_t* st, int64_t linear) : rank(r), sizes(s), strides(st) {
+  Odometer(int r, const int64_t* s, const int64_t* st, int64_t linear)
+      : rank(r), sizes(s), strides(st) {
     for (int d = rank - 1; d >= 0; --d) {
       at[d] = sizes[d] > 0 ? linear % sizes[d] : 0;
       linear = sizes[d] > 0 ? linear / sizes[d] : 0;
@@ -72,7 +74,9 @@ struct Odometer {
 
 // True where the work on one element is long: 16-bit conversion, or as the policy says.
 template <class R>
-inline constexpr bool kHeavy = kIsHalf<typename R::In> || requires { typename R::Heavy; };
+inline constexpr bool kHeavy = kIsHalf<typename R::In> || requires {
+  typename R::Heavy;
+};
 
 inline constexpr int64_t kReduceChunk = 16384;  // reduced elements in one chunk
 inline constexpr int64_t kColumns = 1024;       // columns accumulated side by side
@@ -87,7 +91,8 @@ void run_tasks(int64_t tasks, int64_t work, F&& body) {
   }
 }
 
-// n elements with stride s. Lanes are fixed, so that the order of additions does not depend on the CPU.
+// n elements with stride s. Lanes are fixed, so that the order of additions does not depend on the
+// CPU.
 template <class R>
 typename R::Acc reduce_run(const typename R::In* x, int64_t n, int64_t s, double context) {
   using Acc = typename R::Acc;
@@ -113,8 +118,8 @@ typename R::Acc reduce_run(const typename R::In* x, int64_t n, int64_t s, double
 
 // Reduced elements [begin, end) of the output that starts at x.
 template <class R>
-typename R::Acc reduce_part(const ReduceArgs& a, const typename R::In* x, int64_t begin, int64_t end,
-                            double context) {
+typename R::Acc reduce_part(const ReduceArgs& a, const typename R::In* x, int64_t begin,
+                            int64_t end, double context) {
   const int last = a.reduced_rank - 1;
   if (begin >= end) return R::identity();
   if (last < 0) return R::add(R::identity(), x[0], context);
@@ -237,9 +242,8 @@ void reduce_columns(const ReduceArgs& a) {
   const int64_t lanes = outer * blocks, work = a.outputs * a.count;
   if (chunks > 1 && lanes < 16) {
     Scratch<Acc> parts(lanes * chunks * width);
-    run_tasks(lanes * chunks, work, [&](int64_t i) {
-      part(i / chunks, i % chunks, parts.get() + i * width);
-    });
+    run_tasks(lanes * chunks, work,
+              [&](int64_t i) { part(i / chunks, i % chunks, parts.get() + i * width); });
     for (int64_t i = 0; i < lanes; ++i) {
       Acc* acc = parts.get() + i * chunks * width;
       for (int64_t k = 1; k < chunks; ++k) merge(i, acc, acc + k * width);

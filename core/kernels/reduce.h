@@ -4,8 +4,8 @@
 
 namespace cutaway {
 
-// One reduction: out[o] = reduce over r of in[o, r]. Kept and reduced dimensions are collapsed apart;
-// outputs are dense, in row-major order of the kept dimensions. Strides in elements.
+// One reduction: out[o] = reduce over r of in[o, r]. Kept and reduced dimensions are collapsed
+// apart; outputs are dense, in row-major order of the kept dimensions. Strides in elements.
 struct ReduceArgs {
   int kept_rank = 0;
   int reduced_rank = 0;
@@ -25,18 +25,18 @@ struct ReduceArgs {
 // Lists that are cut along their only reduced dimension, for median: row-major [outer, n, inner].
 struct MedianArgs {
   const void* in = nullptr;
-  void* value = nullptr;      // [outer, inner]
-  int64_t* index = nullptr;   // may be null
+  void* value = nullptr;     // [outer, inner]
+  int64_t* index = nullptr;  // may be null
   int64_t outer = 1, n = 1, inner = 1;
   bool skip_nan = false;
 };
 
-// Gradient of a product: grad[o, r] = upstream[o] · Π of in[o, q] over q ≠ r; row-major [outer, n, inner].
+// Gradient of a product: grad[o, i] = upstream[o] · Π of in[o, j] over j ≠ i; row-major [outer, n].
 struct ProdGradArgs {
   const void* in = nullptr;
-  const void* upstream = nullptr;  // [outer, inner]
+  const void* upstream = nullptr;  // [outer]
   void* grad = nullptr;
-  int64_t outer = 1, n = 1, inner = 1;
+  int64_t outer = 1, n = 1;
 };
 
 namespace kernels {
