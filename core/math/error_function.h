@@ -1,31 +1,38 @@
 #pragma once
 #include <cutaway/core/math/exponential.h>
 
-// erf, the normal distribution function and the two GELUs, in the manner of exponential.h.
+// erf, the normal distribution function and the two GELUs, in the manner of exponential.h. Largest
+// errors of the f32 forms: erf 1.2 ulp; erfc, normal_cdf, gelu 5.6 ulp, in the far left tail too;
+// gelu_tanh 3.0 ulp; gelu_grad 1.4e−7 and gelu_tanh_grad 2.3e−7 absolute.
 
 namespace cutaway::math {
 namespace detail {
 
 inline constexpr float kInvSqrt2Pi = 0.398942280f;
 
-// Φ(−a) and φ(a) of the standard normal for 0 ≤ a, without their common factor
-// e^(−a²/2) = scale.mantissa · scale.scale1 · scale.scale2: tail = Φ(−a) e^(a²/2).
-struct NormalTail {
-  float tail;
-  ExpParts scale;
-};
-CUTAWAY_HD NormalTail normal_tail(float a) {
-  constexpr float kC[] = {0.28266266f, 0.1734768f, 0.052794788f, -0.00369436247f, -0.00655442243f, 0.000640372804f, 0.00100937358f, -0.000273743062f, -0.000124411803f, 6.2944353e-05f};
+// Φ(−a) for a ≥ 1 without its factor e^(−a²/2), by a polynomial in (1 − 0.4 a) / (1 + 0.4 a).
+CUTAWAY_HD float normal_tail(float a) {
+  constexpr float kC[] = {0.28266266f,      0.173476875f,     0.0527950898f,
+                          -0.00369614596f,  -0.00656038383f,  0.000652425166f,
+                          0.00105084688f,   -0.000286379858f, -0.000223579686f};
   const float u = 1.0f / madd(a, 0.4f, 1.0f);
-  const float t = madd(u, 2.0f, -1.0f);
-  // a²/2 with its rounding error, which e^ would magnify.
-  const double square = static_cast<double>(a) * a * 0.5;
-  const float high = static_cast<float>(square);
-  const float low = static_cast<float>(square - high);
+  return u * poly(madd(u, 2.0f, -1.0f), kC);
+}
+// Φ(x) for |x| ≤ 1.
+CUTAWAY_HD float normal_centre(float x) {
+  constexpr float kC[] = {0.398942292f,   -0.0664905384f,  0.00997416209f,
+                          -0.00118801475f, 0.000115010131f, -8.16509782e-06f};
+  return madd(x, poly(x * x, kC), 0.5f);
+}
+// e^−z for 0 ≤ z < 150, z given in f64: its rounding to f32 would be magnified by z.
+CUTAWAY_HD ExpParts exp_minus(double z) {
+  const float high = static_cast<float>(z);
+  const float low = static_cast<float>(z - high);
   ExpParts e = exp_parts(-high);
   e.mantissa = madd(e.mantissa, -low, e.mantissa);
-  return {u * poly(t, kC), e};
+  return e;
 }
+CUTAWAY_HD double half_square(float a) { return static_cast<double>(a) * a * 0.5; }
 
 }  // namespace detail
 
@@ -45,24 +52,41 @@ CUTAWAY_HD float erf(float x) {
 }
 CUTAWAY_HD double erf(double x) { return std::erf(x); }
 
+// 1 − erf(x), accurate for large x too.
+CUTAWAY_HD float erfc(float x) {
+  using namespace detail;
+  float a = abs_of(x);
+  a = a > 12.0f ? 12.0f : a;
+  const ExpParts e = exp_minus(2.0 * half_square(a));
+  const float tail = 2.0f * normal_tail(1.41421356f * a) * e.mantissa * e.scale1 * e.scale2;
+  const float far = x < 0.0f ? 2.0f - tail : tail;
+  return a < 0.6f ? 1.0f - erf(x) : far;
+}
+CUTAWAY_HD double erfc(double x) { return std::erfc(x); }
+
 // Distribution function Φ(x) of the standard normal; accurate in the left tail too.
 CUTAWAY_HD float normal_cdf(float x) {
-  const float a = detail::abs_of(x);
-  const detail::NormalTail n = detail::normal_tail(a > 20.0f ? 20.0f : a);
-  const float q = n.tail * n.scale.mantissa * n.scale.scale1 * n.scale.scale2;
-  return x < 0.0f ? q : 1.0f - q;
+  using namespace detail;
+  float a = abs_of(x);
+  a = a > 16.0f ? 16.0f : a;
+  const ExpParts e = exp_minus(half_square(a));
+  const float tail = normal_tail(a) * e.mantissa * e.scale1 * e.scale2;
+  const float far = x < 0.0f ? tail : 1.0f - tail;
+  return a < 1.0f ? normal_centre(x) : far;
 }
 CUTAWAY_HD double normal_cdf(double x) { return 0.5 * std::erfc(x * -0.70710678118654752440); }
 
 // GELU, erf form: x · Φ(x).
 CUTAWAY_HD float gelu(float x) {
+  using namespace detail;
   const float c = x < -16.0f ? -16.0f : x;
-  const float a = detail::abs_of(c);
-  const detail::NormalTail n = detail::normal_tail(a > 16.0f ? 16.0f : a);
-  const float m = n.tail * n.scale.mantissa;
-  const float low = c * m * n.scale.scale1 * n.scale.scale2;
-  const float high = c * (1.0f - m * n.scale.scale1 * n.scale.scale2);
-  return x < 0.0f ? low : high;
+  float a = abs_of(c);
+  a = a > 16.0f ? 16.0f : a;
+  const ExpParts e = exp_minus(half_square(a));
+  const float m = normal_tail(a) * e.mantissa;
+  const float left = c * m * e.scale1 * e.scale2;  // x first: the product may be subnormal
+  const float right = a < 1.0f ? normal_centre(c) : 1.0f - m * e.scale1 * e.scale2;
+  return x <= -1.0f ? left : c * right;
 }
 CUTAWAY_HD double gelu(double x) {
   const double c = x < -40.0 ? -40.0 : x;
@@ -71,14 +95,15 @@ CUTAWAY_HD double gelu(double x) {
 
 // Derivative of gelu: Φ(x) + x φ(x).
 CUTAWAY_HD float gelu_grad(float x) {
+  using namespace detail;
   float c = x < -16.0f ? -16.0f : x;
   c = c > 16.0f ? 16.0f : c;
-  const detail::NormalTail n = detail::normal_tail(detail::abs_of(c));
-  const float slope = c * detail::kInvSqrt2Pi;
-  const bool left = x < 0.0f;
-  const float sum = left ? slope + n.tail : slope - n.tail;
-  const float y = sum * n.scale.mantissa * n.scale.scale1 * n.scale.scale2;
-  return left ? y : 1.0f + y;
+  const float a = abs_of(c);
+  const ExpParts e = exp_minus(half_square(a));
+  const float power = e.mantissa * e.scale1 * e.scale2;
+  const float tail = normal_tail(a) * power;
+  const float far = x < 0.0f ? tail : 1.0f - tail;
+  return madd(c * kInvSqrt2Pi, power, a < 1.0f ? normal_centre(c) : far);
 }
 CUTAWAY_HD double gelu_grad(double x) {
   double c = x < -40.0 ? -40.0 : x;
@@ -100,10 +125,7 @@ CUTAWAY_HD float gelu_tanh(float x) {
   a = a > 16.0f ? 16.0f : a;
   const double d = a;
   const double z = d * kGeluScale * madd(d * d, kGeluCubic, 1.0);
-  const float high = static_cast<float>(z);
-  const float low = static_cast<float>(z - high);
-  ExpParts e = exp_parts(-high);
-  e.mantissa = madd(e.mantissa, -low, e.mantissa);
+  const ExpParts e = exp_minus(z);
   const float sum = 1.0f + e.mantissa * e.scale1 * e.scale2;
   const bool left = x < 0.0f;
   const float y = (left ? c * e.mantissa : c) / sum;

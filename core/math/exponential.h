@@ -4,10 +4,12 @@
 #include <cmath>
 
 // exp, expm1, log, log1p and what is made of them: sigmoid, tanh, softplus, silu.
-// The f32 forms have no branches, only selections, so simple loops over them vectorise. Errors
-// below are the largest found over dense sweeps against f64, in units in the last place (ulp),
-// without and with fused multiply-add. NaN gives NaN; subnormals are neither flushed nor lost.
-// Polynomials are minimax fits made for this file. The f64 forms call the C library.
+// The f32 forms have no branches, only selections, so simple loops over them vectorise. NaN gives
+// NaN; subnormals are neither flushed nor lost. The f64 forms call the C library. Polynomials are
+// minimax fits made for this file. Largest errors of the f32 forms found over all exponents against
+// 80-bit arithmetic, in units in the last place (ulp), with or without fused multiply-add:
+//   exp 1.0   expm1 1.4   log 0.9   log1p 0.9   tanh 1.3   softplus 1.6   sigmoid 2.3   silu 2.9
+//   silu_grad 2.1e−7 absolute (it has zeros)
 
 namespace cutaway::math {
 namespace detail {
@@ -16,6 +18,10 @@ inline constexpr float kRoundF = 0x1.8p23f;  // adding it rounds to an integer, 
 inline constexpr float kLog2E = 0x1.715476p0f;
 inline constexpr float kLn2High = 0x1.62ep-1f, kLn2Low = 0x1.0bfbe8p-15f;
 inline constexpr float kMinNormalF = 0x1p-126f;
+
+// e^r = 1 + r + r² P(r) for |r| ≤ ln 2 / 2.
+inline constexpr float kExpm1[] = {0.5f,           0.166666359f,   0.0416665114f,
+                                   0.00834150985f, 0.00139305391f, 0.000150461055f};
 
 // 2^k for −126 ≤ k ≤ 127, k in two's complement.
 CUTAWAY_HD float pow2(uint32_t k) { return from_bits((k + 127u) << 23); }
@@ -26,13 +32,12 @@ struct ExpParts {
   float mantissa, scale1, scale2;
 };
 CUTAWAY_HD ExpParts exp_parts(float x) {
-  constexpr float kC[] = {0.49999997f, 0.166665375f, 0.0416677408f, 0.00836731866f, 0.00138378609f};
   float c = x > 89.0f ? 89.0f : x;
   c = c < -150.0f ? -150.0f : c;
   const float t = madd(c, kLog2E, kRoundF), n = t - kRoundF;
   float r = madd(n, -kLn2High, c);
   r = madd(n, -kLn2Low, r);
-  const float p = madd(r * r, poly(r, kC), r) + 1.0f;
+  const float p = madd(r * r, poly(r, kExpm1), r) + 1.0f;
   const uint32_t k = bits(t) - bits(kRoundF);
   const uint32_t half = static_cast<uint32_t>(static_cast<int32_t>(k) >> 1);
   return {p, pow2(half), pow2(k - half)};
@@ -69,15 +74,13 @@ CUTAWAY_HD double exp(double x) { return std::exp(x); }
 
 // e^x − 1, accurate near 0; keeps −0.
 CUTAWAY_HD float expm1(float x) {
-  constexpr float kC[] = {0.5f,           0.166666359f,   0.0416665114f,
-                          0.00834150985f, 0.00139305391f, 0.000150461055f};
   using namespace detail;
   float c = x > 89.0f ? 89.0f : x;
   c = c < -30.0f ? -30.0f : c;
   const float t = madd(c, kLog2E, kRoundF), n = t - kRoundF;
   float r = madd(n, -kLn2High, c);
   r = madd(n, -kLn2Low, r);
-  const float p = madd(r * r, poly(r, kC), r);
+  const float p = madd(r * r, poly(r, kExpm1), r);
   const float half = pow2(bits(t) - bits(kRoundF) - 1u);  // 2^(n−1): 2^128 has no f32
   const float y = madd(p, half, half - 0.5f) * 2.0f;
   return abs_of(x) < 0x1p-60f ? x : y;
