@@ -5,23 +5,21 @@
 
 namespace cutaway {
 
-PointwiseArgs pointwise_args(const Tensor& out, std::initializer_list<const Tensor*> inputs) {
+PointwiseArgs pointwise_args(const Tensor& out, const Tensor* const* inputs, int n) {
   PointwiseArgs a;
   const TensorImpl& o = *out.impl();
   a.numel = o.numel;
   a.out = out.raw();
-  const int n = 1 + int(inputs.size());
   bool flat = o.contiguous;
-  int k = 0;
-  for (const Tensor* t : inputs) {
-    const TensorImpl& in = *t->impl();
-    a.in[k++] = t->raw();
+  for (int k = 0; k < n; ++k) {
+    const TensorImpl& in = *inputs[k]->impl();
+    a.in[k] = inputs[k]->raw();
     flat = flat && in.contiguous && in.numel == o.numel;
   }
   if (flat) {
     a.rank = 1;
     a.sizes[0] = o.numel;
-    for (int i = 0; i < n; ++i) a.strides[i][0] = 1;
+    for (int k = 0; k <= n; ++k) a.strides[k][0] = 1;
     return a;
   }
   const int rank = o.layout.sizes.rank();
@@ -29,17 +27,15 @@ PointwiseArgs pointwise_args(const Tensor& out, std::initializer_list<const Tens
     a.sizes[d] = o.layout.sizes[d];
     a.strides[0][d] = o.layout.strides[d];
   }
-  k = 1;
-  for (const Tensor* t : inputs) {
-    const Layout& in = t->layout();
+  for (int k = 1; k <= n; ++k) {
+    const Layout& in = inputs[k - 1]->layout();
     const int shift = rank - in.sizes.rank();
     for (int d = 0; d < shift; ++d) a.strides[k][d] = 0;
     for (int d = 0; d < in.sizes.rank(); ++d) {
       a.strides[k][shift + d] = in.sizes[d] == 1 ? 0 : in.strides[d];
     }
-    ++k;
   }
-  a.rank = collapse_dims(rank, a.sizes, a.strides, n);
+  a.rank = collapse_dims(rank, a.sizes, a.strides, n + 1);
   return a;
 }
 

@@ -3,9 +3,15 @@
 #include <cstring>
 #include <limits>
 
-// copy (with conversion) and fill.
+// copy (with conversion) and fill; the other elementwise kernels stand in files of their own.
 
 namespace cutaway::cpu::CUTAWAY_VARIANT {
+
+void register_pointwise_activation_kernels();
+void register_pointwise_arithmetic_kernels();
+void register_pointwise_compare_kernels();
+void register_pointwise_float_kernels();
+
 namespace {
 
 // Value of x in type To: nearest for floats, toward zero and saturating from float to integer (NaN
@@ -121,6 +127,10 @@ void register_pointwise_kernels() {
   register_type<uint8_t, DType::u8>();
   register_type<int8_t, DType::i8>();
   register_type<bool, DType::boolean>();
+  register_pointwise_activation_kernels();
+  register_pointwise_arithmetic_kernels();
+  register_pointwise_compare_kernels();
+  register_pointwise_float_kernels();
 }
 
 }  // namespace cutaway::cpu::CUTAWAY_VARIANT

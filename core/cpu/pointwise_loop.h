@@ -48,9 +48,16 @@ constexpr Operand operand_of() {
   return {sizeof(S)};
 }
 
+// The functor of a call: made from its constants, if it has any.
+template <class F>
+static inline F make(const PointwiseArgs& args) {
+  if constexpr (std::is_constructible_v<F, const PointwiseArgs&>) return F(args);
+  else return F();
+}
+
 template <class F, class Out, class A>
 void loop1(int64_t n, void* out, const void* const* in, const PointwiseArgs& args) {
-  const F f(args);
+  const F f = make<F>(args);
   Out* y = static_cast<Out*>(out);
   const A* a = static_cast<const A*>(in[0]);
 #pragma omp simd
@@ -58,7 +65,7 @@ void loop1(int64_t n, void* out, const void* const* in, const PointwiseArgs& arg
 }
 template <class F, class Out, class A, class B>
 void loop2(int64_t n, void* out, const void* const* in, const PointwiseArgs& args) {
-  const F f(args);
+  const F f = make<F>(args);
   Out* y = static_cast<Out*>(out);
   const A* a = static_cast<const A*>(in[0]);
   const B* b = static_cast<const B*>(in[1]);
@@ -67,7 +74,7 @@ void loop2(int64_t n, void* out, const void* const* in, const PointwiseArgs& arg
 }
 template <class F, class Out, class A, class B, class C>
 void loop3(int64_t n, void* out, const void* const* in, const PointwiseArgs& args) {
-  const F f(args);
+  const F f = make<F>(args);
   Out* y = static_cast<Out*>(out);
   const A* a = static_cast<const A*>(in[0]);
   const B* b = static_cast<const B*>(in[1]);
@@ -97,6 +104,41 @@ void pointwise(const PointwiseArgs& a) {
     if (flat) return loop(a.numel, a.out, a.in, a);
   }
   run_plan(a, plan);
+}
+
+// ---- filling rows of the kernel table
+template <template <class> class F, int kInputs, class Out, class In>
+constexpr PointwiseKernel::Fn kernel_of() {
+  if constexpr (kInputs == 1) return &pointwise<F, Out, In>;
+  else if constexpr (kInputs == 2) return &pointwise<F, Out, In, In>;
+  else return &pointwise<F, Out, In, In, In>;
+}
+// Out = void: the result has the type of the inputs.
+template <template <class> class F, int kInputs, class Out, class... In>
+void set_types(PointwiseKernel& k, std::initializer_list<DType> types) {
+  const DType* t = types.begin();
+  (k.set(DeviceKind::cpu, *t++,
+         kernel_of<F, kInputs, std::conditional_t<std::is_void_v<Out>, In, Out>, In>()),
+   ...);
+}
+template <template <class> class F, int kInputs, class Out = void>
+void set_floats(PointwiseKernel& k) {
+  set_types<F, kInputs, Out, double, float, BFloat16, Float16>(
+      k, {DType::f64, DType::f32, DType::bf16, DType::f16});
+}
+template <template <class> class F, int kInputs, class Out = void>
+void set_integers(PointwiseKernel& k) {
+  set_types<F, kInputs, Out, int64_t, int32_t, uint8_t, int8_t>(
+      k, {DType::i64, DType::i32, DType::u8, DType::i8});
+}
+template <template <class> class F, int kInputs, class Out = void>
+void set_bool(PointwiseKernel& k) {
+  set_types<F, kInputs, Out, bool>(k, {DType::boolean});
+}
+template <template <class> class F, int kInputs, class Out = void>
+void set_numbers(PointwiseKernel& k) {
+  set_floats<F, kInputs, Out>(k);
+  set_integers<F, kInputs, Out>(k);
 }
 
 }  // namespace cutaway::cpu::CUTAWAY_VARIANT

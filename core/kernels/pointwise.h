@@ -30,6 +30,87 @@ namespace kernels {
 inline constinit PointwiseKernel copy{"copy"};
 // out = scalar[0] (integer[0] for integer types).
 inline constinit PointwiseKernel fill{"fill"};
+
+// ---- arithmetic: f(in0, in1); integers wrap. s is the constant scalar[0] / integer[0].
+inline constinit PointwiseKernel add{"add"};
+inline constinit PointwiseKernel sub{"sub"};
+inline constinit PointwiseKernel mul{"mul"};
+inline constinit PointwiseKernel div{"div"};
+inline constinit PointwiseKernel floor_divide{"floor_divide"};
+inline constinit PointwiseKernel remainder{"remainder"};
+inline constinit PointwiseKernel maximum{"maximum"};
+inline constinit PointwiseKernel minimum{"minimum"};
+inline constinit PointwiseKernel fmax{"fmax"};
+inline constinit PointwiseKernel fmin{"fmin"};
+// in0 + s·in1.
+inline constinit PointwiseKernel add_scaled{"add_scaled"};
+// x + s, s − x, x·s, x/s, s/x, ⌊x/s⌋, x − s⌊x/s⌋.
+inline constinit PointwiseKernel add_scalar{"add_scalar"};
+inline constinit PointwiseKernel rsub_scalar{"rsub_scalar"};
+inline constinit PointwiseKernel mul_scalar{"mul_scalar"};
+inline constinit PointwiseKernel div_scalar{"div_scalar"};
+inline constinit PointwiseKernel rdiv_scalar{"rdiv_scalar"};
+inline constinit PointwiseKernel floor_divide_scalar{"floor_divide_scalar"};
+inline constinit PointwiseKernel remainder_scalar{"remainder_scalar"};
+inline constinit PointwiseKernel neg{"neg"};
+inline constinit PointwiseKernel abs{"abs"};
+inline constinit PointwiseKernel sign{"sign"};
+inline constinit PointwiseKernel square{"square"};
+// x limited to [scalar[0], scalar[1]] (integer[0], integer[1]).
+inline constinit PointwiseKernel clamp{"clamp"};
+// in0 limited to [in1, in2].
+inline constinit PointwiseKernel clamp_tensors{"clamp_tensors"};
+// in0 where scalar[0] ≤ in1 ≤ scalar[1], else 0.
+inline constinit PointwiseKernel clamp_grad{"clamp_grad"};
+// ---- selection; in0 is boolean, the table's type is that of the others.
+// in0 ? in1 : in2; in0 ? s : in1.
+inline constinit PointwiseKernel where{"where"};
+inline constinit PointwiseKernel masked_fill{"masked_fill"};
+// in0 + in2·(in1 − in0); in0 + s·in1·in2; in0 + s·in1/in2.
+inline constinit PointwiseKernel lerp{"lerp"};
+inline constinit PointwiseKernel addcmul{"addcmul"};
+inline constinit PointwiseKernel addcdiv{"addcdiv"};
+// ---- comparisons and tests: out is boolean, the table's type is that of the inputs.
+inline constinit PointwiseKernel eq{"eq"};
+inline constinit PointwiseKernel ne{"ne"};
+inline constinit PointwiseKernel lt{"lt"};
+inline constinit PointwiseKernel le{"le"};
+inline constinit PointwiseKernel eq_scalar{"eq_scalar"};
+inline constinit PointwiseKernel ne_scalar{"ne_scalar"};
+inline constinit PointwiseKernel lt_scalar{"lt_scalar"};
+inline constinit PointwiseKernel le_scalar{"le_scalar"};
+inline constinit PointwiseKernel gt_scalar{"gt_scalar"};
+inline constinit PointwiseKernel ge_scalar{"ge_scalar"};
+inline constinit PointwiseKernel logical_and{"logical_and"};
+inline constinit PointwiseKernel logical_or{"logical_or"};
+inline constinit PointwiseKernel logical_xor{"logical_xor"};
+inline constinit PointwiseKernel logical_not{"logical_not"};
+inline constinit PointwiseKernel isnan{"isnan"};
+inline constinit PointwiseKernel isinf{"isinf"};
+inline constinit PointwiseKernel isfinite{"isfinite"};
+// ---- bits (integers and booleans)
+inline constinit PointwiseKernel bit_and{"bit_and"};
+inline constinit PointwiseKernel bit_or{"bit_or"};
+inline constinit PointwiseKernel bit_xor{"bit_xor"};
+inline constinit PointwiseKernel bit_not{"bit_not"};
+inline constinit PointwiseKernel shift_left{"shift_left"};
+inline constinit PointwiseKernel shift_right{"shift_right"};
+
+// ---- elementary functions of floats
+inline constinit PointwiseKernel exp{"exp"};
+inline constinit PointwiseKernel expm1{"expm1"};
+inline constinit PointwiseKernel log{"log"};
+inline constinit PointwiseKernel log1p{"log1p"};
+inline constinit PointwiseKernel sqrt{"sqrt"};
+inline constinit PointwiseKernel rsqrt{"rsqrt"};
+inline constinit PointwiseKernel tanh{"tanh"};
+inline constinit PointwiseKernel sigmoid{"sigmoid"};
+inline constinit PointwiseKernel erf{"erf"};
+// ---- activations of floats; _grad: in0 · f′, in1 is x or y as core/math/functors_activation.h says.
+inline constinit PointwiseKernel relu{"relu"};
+inline constinit PointwiseKernel relu_grad{"relu_grad"};
+inline constinit PointwiseKernel tanh_grad{"tanh_grad"};
+inline constinit PointwiseKernel sigmoid_grad{"sigmoid_grad"};
 }  // namespace kernels
 
 }  // namespace cutaway
