@@ -1,0 +1,36 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace cutaway::report {
+
+struct Line {
+  std::string label;
+  std::vector<double> x, y;
+  bool dashed = false;
+};
+struct PlotOptions {
+  std::string title, x_label, y_label;
+  bool log_x = false, log_y = false;
+  int width = 640, height = 400;
+};
+// A line plot as SVG: axes with names, labels at the ends of the lines, grey values and dashes that survive printing.
+std::string line_plot(const std::vector<Line>& lines, const PlotOptions& options);
+
+// Counts by true class (rows) and predicted class (columns) as a table of grey cells.
+std::string confusion_plot(const std::vector<std::vector<int64_t>>& counts, const std::vector<std::string>& classes);
+
+// Grey images side by side with two lines of text below each; `pixels` in [0, 1], row-major.
+struct Picture {
+  int width = 0, height = 0;
+  std::vector<float> pixels;
+  std::string caption, detail;
+  bool marked = false;  // framed: worth a look, such as a wrong prediction
+};
+std::string picture_grid(const std::vector<Picture>& pictures, int columns, const std::string& title);
+
+// Text for use inside SVG or HTML.
+std::string escape(const std::string& text);
+std::string base64(const unsigned char* data, size_t bytes);
+
+}  // namespace cutaway::report

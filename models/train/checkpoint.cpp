@@ -1,0 +1,153 @@
+#include <cutaway/models/train/checkpoint.h>
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cutaway/core/error.h>
+#include <cutaway/core/io/file.h>
+#include <cutaway/core/io/safetensors.h>
+#include <cutaway/core/rng.h>
+
+namespace cutaway::train {
+namespace {
+namespace fs = std::filesystem;
+
+io::TensorFile as_file(const nn::NamedTensors& tensors) {
+  io::TensorFile file;
+  for (const nn::Named& t : tensors) file.tensors.emplace_back(t.name, t.value);
+  return file;
+}
+
+nn::NamedTensors as_named(const io::TensorFile& file) {
+  nn::NamedTensors list;
+  for (const auto& [name, value] : file.tensors) list.push_back({name, value});
+  return list;
+}
+
+nlohmann::json read_state(const std::string& path) {
+  const io::Bytes bytes = io::read_file(path);
+  auto json = nlohmann::json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  if (!json.is_object()) throw IoError("checkpoint", path + ": is not JSON");
+  return json;
+}
+
+// A number of state.json; hostile or damaged files get one clear error.
+template <class T>
+T field(const nlohmann::json& j, const char* name, const std::string& path) {
+  const auto found = j.find(name);
+  if (found == j.end() || !found->is_number()) {
+    throw IoError("checkpoint", fmt::format("{}: \"{}\" is missing or not a number", path, name));
+  }
+  return found->get<T>();
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& folder, const nn::Module& model, const optim::Optimizer& optimizer,
+                     const Progress& p) {
+  const std::string name = fmt::format("step-{:09}", p.step);
+  const fs::path final_folder = fs::path(folder) / name, temporary = fs::path(folder) / (name + ".tmp");
+  std::error_code error;
+  fs::create_directories(folder, error);
+  fs::remove_all(temporary, error);
+  if (!fs::create_directories(temporary, error)) {
+    throw IoError("checkpoint", fmt::format("cannot create {}: {}", temporary.string(), error.message()));
+  }
+  try {
+    io::save_safetensors((temporary / "model.safetensors").string(), as_file(model.state_dict()));
+    io::save_safetensors((temporary / "optim.safetensors").string(), as_file(optimizer.state_dict()));
+    const Generator g = default_generator();
+    const nlohmann::json state = {{"format", 1},
+                                  {"step", p.step},
+                                  {"epoch", p.position.epoch},
+                                  {"batch", p.position.batch},
+                                  {"loss_sum", p.loss_sum},
+                                  {"correct", p.correct},
+                                  {"seen", p.seen},
+                                  {"best_accuracy", p.best_accuracy},
+                                  {"rng_seed", g.seed},
+                                  {"rng_stream", g.stream},
+                                  {"rng_offset", g.offset}};
+    io::write_file_atomic((temporary / "state.json").string(), state.dump(2) + "\n");
+  } catch (...) {
+    fs::remove_all(temporary, error);
+    throw;
+  }
+  io::sync_folder(temporary.string());
+  fs::remove_all(final_folder, error);
+  fs::rename(temporary, final_folder, error);
+  if (error) throw IoError("checkpoint", fmt::format("cannot finish {}: {}", final_folder.string(), error.message()));
+  io::sync_folder(folder);
+  io::write_file_atomic((fs::path(folder) / "latest").string(), name + "\n");
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string other = entry.path().filename().string();
+    if (other.starts_with("step-") && other != name) fs::remove_all(entry.path(), error);
+  }
+}
+
+std::string latest_checkpoint(const std::string& folder) {
+  std::error_code ignored;
+  const fs::path pointer = fs::path(folder) / "latest";
+  if (fs::is_regular_file(pointer, ignored)) {
+    const io::Bytes bytes = io::read_file(pointer.string());
+    std::string name(bytes.begin(), bytes.end());
+    while (!name.empty() && (name.back() == '\n' || name.back() == '\r')) name.pop_back();
+    const bool plain = name.starts_with("step-") && name.find('/') == std::string::npos;
+    if (plain && fs::is_regular_file(fs::path(folder) / name / "state.json", ignored)) {
+      return (fs::path(folder) / name).string();
+    }
+  }
+  // The pointer is written last: without it the newest renamed generation is complete all the same.
+  std::string best;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const bool complete = name.starts_with("step-") && !name.ends_with(".tmp") &&
+                          fs::is_regular_file(entry.path() / "state.json", ignored);
+    if (complete && entry.path().string() > best) best = entry.path().string();
+  }
+  return best;
+}
+
+Progress load_checkpoint(const std::string& folder, nn::Module& model, optim::Optimizer& optimizer) {
+  const std::string path = latest_checkpoint(folder);
+  if (path.empty()) throw IoError("checkpoint", "there is no complete checkpoint in " + folder);
+  const std::string state_path = path + "/state.json";
+  const nlohmann::json j = read_state(state_path);
+  if (field<int64_t>(j, "format", state_path) != 1) {
+    throw IoError("checkpoint", state_path + ": was written by a newer version");
+  }
+  Progress p;
+  p.step = field<int64_t>(j, "step", state_path);
+  p.position = {field<int64_t>(j, "epoch", state_path), field<int64_t>(j, "batch", state_path)};
+  p.loss_sum = field<double>(j, "loss_sum", state_path);
+  p.correct = field<int64_t>(j, "correct", state_path);
+  p.seen = field<int64_t>(j, "seen", state_path);
+  p.best_accuracy = field<double>(j, "best_accuracy", state_path);
+  const Generator g{field<uint64_t>(j, "rng_seed", state_path), field<uint64_t>(j, "rng_stream", state_path),
+                    field<uint64_t>(j, "rng_offset", state_path)};
+  const io::TensorFile weights = io::load_safetensors(path + "/model.safetensors");
+  const io::TensorFile moments = io::load_safetensors(path + "/optim.safetensors");
+  model.load_state_dict(as_named(weights));
+  optimizer.load_state_dict(as_named(moments));
+  default_generator() = g;
+  return p;
+}
+
+void load_weights(const std::string& path, nn::Module& model) {
+  std::error_code ignored;
+  std::string file = path;
+  if (fs::is_directory(path, ignored)) {
+    for (const std::string& folder : {path + "/checkpoint", path}) {
+      const std::string latest = latest_checkpoint(folder);
+      if (!latest.empty()) {
+        file = latest + "/model.safetensors";
+        break;
+      }
+    }
+    if (file == path) throw IoError("checkpoint", "there is no complete checkpoint in " + path);
+  }
+  model.load_state_dict(as_named(io::load_safetensors(file)));
+}
+
+}  // namespace cutaway::train
