@@ -1,0 +1,57 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <cutaway/datasets/dataset.h>
+#include <cutaway/nn/module.h>
+
+namespace cutaway::train {
+
+// Everything needed to run a training again; config.json holds exactly this and the version.
+struct TrainConfig {
+  std::string model = "convnet";
+  std::string data = "fashion-mnist";
+  int64_t epochs = 4;
+  int64_t batch = 128;
+  std::string optimizer = "adamw";    // sgd, adam, adamw
+  double lr = 2e-3;
+  double weight_decay = 0.01;
+  double momentum = 0.9;              // sgd
+  std::string schedule = "cosine";    // constant, step, cosine, warmup-cosine (steps of the optimiser)
+  double clip = 0;                    // total gradient norm; 0: no clipping
+  uint64_t seed = 1;
+  int64_t checkpoint_every = 200;     // steps
+  int64_t log_every = 50;             // steps between rows of metrics.csv
+};
+
+struct Evaluation {
+  double loss = 0, accuracy = 0;
+  std::vector<std::vector<int64_t>> confusion;  // [true][predicted]
+  std::vector<int64_t> predicted;               // in the order of the data set
+};
+// Mean cross-entropy, accuracy and confusion counts over a data set, in eval mode without recording.
+Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, int64_t batch = 256);
+
+struct TrainOutcome {
+  bool finished = false;  // false: stopped by Ctrl-C or a limit, checkpoint saved
+  int64_t step = 0;
+  Evaluation test;
+  double seconds = 0;     // of this process
+};
+
+struct TrainSettings {
+  bool quiet = false;
+  int64_t stop_after = -1;  // steps; saves and stops as Ctrl-C does
+};
+
+// Trains into a run folder. With `resume` the folder's own config is used and the run goes on from its newest checkpoint:
+// the final checkpoint has the same bytes as that of a run never stopped (same machine, same threads). Ctrl-C saves and stops
+// after the current step.
+TrainOutcome train(const TrainConfig& config, const std::string& folder, bool resume,
+                   const TrainSettings& settings = {});
+
+// config.json of a run folder. Raises IoError when it is damaged.
+TrainConfig read_config(const std::string& folder);
+
+}  // namespace cutaway::train
