@@ -1,0 +1,323 @@
+#include <cutaway/models/train/trainer.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include <cutaway/autograd/autograd.h>
+#include <cutaway/autograd/ops.h>
+#include <cutaway/core/dispatch.h>
+#include <cutaway/core/error.h>
+#include <cutaway/core/io/file.h>
+#include <cutaway/core/io/tfevents.h>
+#include <cutaway/core/parallel.h>
+#include <cutaway/core/rng.h>
+#include <cutaway/datasets/loader.h>
+#include <cutaway/models/train/checkpoint.h>
+#include <cutaway/models/train/progress.h>
+#include <cutaway/models/train/run_folder.h>
+#include <cutaway/models/train/run_report.h>
+#include <cutaway/models/zoo/zoo.h>
+#include <cutaway/nn/optim/optimizer.h>
+#include <cutaway/nn/sched/schedule.h>
+
+namespace cutaway::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+
+void require(bool good, const std::string& rule) {
+  if (!good) throw ValueError("train", rule);
+}
+
+void check_config(const TrainConfig& c) {
+  require(c.epochs >= 0, fmt::format("epochs must be ≥ 0; got {}", c.epochs));
+  require(c.batch >= 1, fmt::format("batch must be ≥ 1; got {}", c.batch));
+  require(c.lr >= 0 && std::isfinite(c.lr), fmt::format("lr must be a finite number ≥ 0; got {}", c.lr));
+  require(c.weight_decay >= 0, fmt::format("weight decay must be ≥ 0; got {}", c.weight_decay));
+  require(c.clip >= 0, fmt::format("clip must be ≥ 0; got {}", c.clip));
+  require(c.checkpoint_every >= 1, fmt::format("checkpoint-every must be ≥ 1; got {}", c.checkpoint_every));
+  require(c.log_every >= 1, fmt::format("log-every must be ≥ 1; got {}", c.log_every));
+}
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& c, nn::NamedTensors parameters) {
+  if (c.optimizer == "sgd") {
+    return std::make_unique<optim::Sgd>(std::move(parameters),
+                                        optim::SgdOptions{.lr = c.lr, .momentum = c.momentum, .weight_decay = c.weight_decay});
+  }
+  if (c.optimizer == "adam") {
+    return std::make_unique<optim::Adam>(std::move(parameters),
+                                         optim::AdamOptions{.lr = c.lr, .weight_decay = c.weight_decay});
+  }
+  require(c.optimizer == "adamw", fmt::format("unknown optimiser \"{}\"; need sgd, adam or adamw", c.optimizer));
+  return std::make_unique<optim::AdamW>(std::move(parameters),
+                                        optim::AdamWOptions{.lr = c.lr, .weight_decay = c.weight_decay});
+}
+
+sched::Schedule make_schedule(const TrainConfig& c, int64_t steps) {
+  const int64_t total = std::max<int64_t>(steps, 1), warm = std::max<int64_t>(total / 20, 1);
+  if (c.schedule == "constant") return sched::constant();
+  if (c.schedule == "step") return sched::step(std::max<int64_t>(total / 3, 1));
+  if (c.schedule == "cosine") return sched::cosine(total);
+  require(c.schedule == "warmup-cosine",
+          fmt::format("unknown schedule \"{}\"; need constant, step, cosine or warmup-cosine", c.schedule));
+  return sched::warmup(warm, 0.05, sched::cosine(std::max<int64_t>(total - warm, 1)));
+}
+
+nlohmann::json config_json(const TrainConfig& c) {
+  return {{"version", CUTAWAY_VERSION}, {"model", c.model},         {"data", c.data},
+          {"epochs", c.epochs},         {"batch", c.batch},         {"optimizer", c.optimizer},
+          {"lr", c.lr},                 {"weight_decay", c.weight_decay}, {"momentum", c.momentum},
+          {"schedule", c.schedule},     {"clip", c.clip},           {"seed", c.seed},
+          {"checkpoint_every", c.checkpoint_every}, {"log_every", c.log_every}};
+}
+
+zoo::Task task_of(const data::Dataset& d) {
+  if (d.targets.dtype() != DType::i64) {
+    throw ValueError("train", fmt::format("{} has no class numbers as targets; got {}", d.name, name_of(d.targets.dtype())));
+  }
+  int64_t most = -1;
+  const int64_t* y = d.targets.data<int64_t>();
+  for (int64_t i = 0; i < d.size(); ++i) most = std::max(most, y[i]);
+  return {d.inputs.sizes().slice(1, d.inputs.dim()), std::max<int64_t>(most + 1, int64_t(d.classes.size()))};
+}
+
+// Number of rows whose largest logit is at the target.
+int64_t count_correct(const Tensor& logits, const Tensor& targets) {
+  const Tensor best = argmax(logits, 1);
+  const int64_t* a = best.data<int64_t>();
+  const int64_t* b = targets.data<int64_t>();
+  int64_t n = 0;
+  for (int64_t i = 0; i < targets.numel(); ++i) n += a[i] == b[i];
+  return n;
+}
+
+// One training run, from its files to its report.
+class Run {
+ public:
+  Run(const TrainConfig& config, RunFolder folder, bool resume, const TrainSettings& settings)
+      : config_(config), settings_(settings), folder_(std::move(folder)),
+        train_set_(data::open(config.data, "train")), test_set_(data::open(config.data, "test")) {
+    manual_seed(config.seed);
+    model_ = zoo::make_model(config.model, task_of(train_set_));
+    optimizer_ = make_optimizer(config, model_->parameters());
+    loader_.emplace(train_set_, data::LoaderOptions{.batch = config.batch, .shuffle = true, .seed = config.seed});
+    total_steps_ = config.epochs * loader_->batches_per_epoch();
+    scheduler_.emplace(*optimizer_, make_schedule(config, total_steps_));
+    const bool has_checkpoint = !latest_checkpoint(folder_.file("checkpoint")).empty();
+    if (resume && has_checkpoint) {
+      progress_ = load_checkpoint(folder_.file("checkpoint"), *model_, *optimizer_);
+      loader_->seek(progress_.position);
+      scheduler_->set_counter(progress_.step);
+    }
+    metrics_.emplace(folder_.file("metrics.csv"), resume && has_checkpoint ? progress_.step : -1);
+    events_.emplace(folder_.path());
+  }
+
+  TrainOutcome go() {
+    announce();
+    InterruptGuard interrupt;
+    const int64_t stop_at = settings_.stop_after >= 0 ? progress_.step + settings_.stop_after : INT64_MAX;
+    TrainOutcome outcome;
+    while (progress_.position.epoch < config_.epochs) {
+      if (!run_epoch(stop_at)) {
+        save();
+        say(fmt::format("saved at step {}.  Go on with:  cutaway train --resume {}", progress_.step, folder_.path()));
+        outcome.step = progress_.step;
+        outcome.seconds = seconds_since(begin_);
+        return outcome;
+      }
+    }
+    outcome.test = evaluate(*model_, test_set_);
+    save();
+    outcome.finished = true;
+    outcome.step = progress_.step;
+    outcome.seconds = seconds_since(begin_);
+    write_report({config_, folder_.path(), model_->type(), model_->num_parameters(), &train_set_, &test_set_,
+                  &metrics_->rows(), &outcome});
+    return outcome;
+  }
+
+ private:
+  void say(const std::string& line) {
+    if (settings_.quiet) return;
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  }
+
+  void announce() {
+    say(fmt::format("{}   {} parameters   {} {} + {}   cpu {} × {} threads   seed {}", config_.model,
+                    grouped(model_->num_parameters()), train_set_.name, grouped(train_set_.size()),
+                    grouped(test_set_.size()), cpu_variant(), num_threads(), config_.seed));
+    if (progress_.step > 0) say(fmt::format("going on from step {}", progress_.step));
+  }
+
+  // False when asked to stop before the end of the epoch.
+  bool run_epoch(int64_t stop_at) {
+    const int64_t epoch = loader_->position().epoch, per_epoch = loader_->batches_per_epoch();
+    ProgressLine line(settings_.quiet, fmt::format("epoch {}/{}", epoch + 1, config_.epochs), per_epoch,
+                      loader_->position().batch);
+    model_->train();
+    auto window = Clock::now();
+    int64_t window_examples = 0;
+    bool stopped = InterruptGuard::requested() || progress_.step >= stop_at;
+    if (!stopped) {
+      for (const auto& [x, y] : *loader_) {
+        train_step(x, y);
+        window_examples += x.size(0);
+        const double rate = double(window_examples) / std::max(seconds_since(window), 1e-9);
+        const double mean = progress_.loss_sum / double(std::max<int64_t>(progress_.seen, 1));
+        progress_.position = loader_->position();
+        line.update(progress_.position.batch, mean, rate);
+        if (progress_.step % config_.log_every == 0) {
+          log_row(epoch, "train", mean, double(progress_.correct) / double(progress_.seen), rate);
+          window = Clock::now();
+          window_examples = 0;
+        }
+        if (progress_.step % config_.checkpoint_every == 0) save();
+        stopped = InterruptGuard::requested() || progress_.step >= stop_at;
+        if (stopped && progress_.position.batch < per_epoch) break;
+      }
+    }
+    const double mean = progress_.loss_sum / double(std::max<int64_t>(progress_.seen, 1));
+    line.update(progress_.position.batch, mean, double(window_examples) / std::max(seconds_since(window), 1e-9), true);
+    line.finish();
+    if (progress_.position.batch < per_epoch && stopped) return false;
+    end_epoch(epoch, mean);
+    return !(stopped && progress_.position.epoch < config_.epochs);
+  }
+
+  void end_epoch(int64_t epoch, double mean) {
+    const Evaluation test = evaluate(*model_, test_set_);
+    log_row(epoch, "train", mean, double(progress_.correct) / double(std::max<int64_t>(progress_.seen, 1)), 0);
+    log_row(epoch, "test", test.loss, test.accuracy, 0);
+    say(fmt::format("           test   loss {:.4f}   accuracy {:.2f} %", test.loss, 100 * test.accuracy));
+    progress_.best_accuracy = std::max(progress_.best_accuracy, test.accuracy);
+    progress_.position = {epoch + 1, 0};
+    progress_.loss_sum = 0;
+    progress_.correct = progress_.seen = 0;
+    loader_->seek(progress_.position);
+  }
+
+  void train_step(const Tensor& x, const Tensor& y) {
+    scheduler_->set_counter(progress_.step);
+    const Tensor logits = (*model_)(x);
+    const Tensor loss = cross_entropy(logits, y);
+    loss.backward();
+    if (config_.clip > 0) optim::clip_grad_norm(optimizer_->parameters(), config_.clip, 2, true);
+    optimizer_->step_and_zero();
+    const double value = loss.item();
+    if (!std::isfinite(value)) {
+      throw ValueError("train", fmt::format("the loss is {} at step {}", value, progress_.step),
+                       "lower --lr, or give --clip 1");
+    }
+    progress_.loss_sum += value * double(x.size(0));
+    progress_.correct += count_correct(logits, y);
+    progress_.seen += x.size(0);
+    ++progress_.step;
+  }
+
+  void log_row(int64_t epoch, const char* split, double loss, double accuracy, double rate) {
+    metrics_->add({progress_.step, epoch, split, loss, accuracy, optimizer_->lr(), rate, seconds_since(begin_)});
+    events_->scalar(fmt::format("loss/{}", split), progress_.step, loss);
+    events_->scalar(fmt::format("accuracy/{}", split), progress_.step, accuracy);
+    if (split[1] == 'r') events_->scalar("lr", progress_.step, optimizer_->lr());
+  }
+
+  void save() { save_checkpoint(folder_.file("checkpoint"), *model_, *optimizer_, progress_); }
+
+  TrainConfig config_;
+  TrainSettings settings_;
+  RunFolder folder_;
+  data::Dataset train_set_, test_set_;
+  std::unique_ptr<nn::Module> model_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  std::optional<data::Loader> loader_;
+  std::optional<sched::Scheduler> scheduler_;
+  std::optional<MetricsFile> metrics_;
+  std::optional<io::EventWriter> events_;
+  int64_t total_steps_ = 0;
+  Progress progress_;
+  Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace
+
+Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, int64_t batch) {
+  NoGradGuard no_grad;
+  const bool was_training = model.training();
+  model.eval();
+  const int64_t classes = task_of(dataset).classes;
+  Evaluation e;
+  e.confusion.assign(size_t(classes), std::vector<int64_t>(size_t(classes), 0));
+  data::Loader loader(dataset, {.batch = batch});
+  double loss_sum = 0;
+  int64_t correct = 0;
+  for (const auto& [x, y] : loader) {
+    const Tensor logits = model(x);
+    loss_sum += cross_entropy(logits, y).item() * double(x.size(0));
+    const Tensor best = argmax(logits, 1);
+    for (int64_t i = 0; i < y.numel(); ++i) {
+      const int64_t truth = y.data<int64_t>()[i], guess = best.data<int64_t>()[i];
+      if (guess < classes) ++e.confusion[size_t(truth)][size_t(guess)];
+      e.predicted.push_back(guess);
+      correct += truth == guess;
+    }
+  }
+  const double n = double(std::max<int64_t>(dataset.size(), 1));
+  e.loss = loss_sum / n;
+  e.accuracy = double(correct) / n;
+  model.train(was_training);
+  return e;
+}
+
+TrainConfig read_config(const std::string& folder) {
+  const std::string path = folder + "/config.json";
+  const io::Bytes bytes = io::read_file(path);
+  const auto j = nlohmann::json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  if (!j.is_object()) throw IoError("config", path + ": is not JSON");
+  TrainConfig c;
+  try {
+    c.model = j.at("model").get<std::string>();
+    c.data = j.at("data").get<std::string>();
+    c.epochs = j.at("epochs").get<int64_t>();
+    c.batch = j.at("batch").get<int64_t>();
+    c.optimizer = j.at("optimizer").get<std::string>();
+    c.lr = j.at("lr").get<double>();
+    c.weight_decay = j.at("weight_decay").get<double>();
+    c.momentum = j.at("momentum").get<double>();
+    c.schedule = j.at("schedule").get<std::string>();
+    c.clip = j.at("clip").get<double>();
+    c.seed = j.at("seed").get<uint64_t>();
+    c.checkpoint_every = j.at("checkpoint_every").get<int64_t>();
+    c.log_every = j.at("log_every").get<int64_t>();
+  } catch (const nlohmann::json::exception& e) {
+    throw IoError("config", fmt::format("{}: {}", path, e.what()));
+  }
+  check_config(c);
+  return c;
+}
+
+TrainOutcome train(const TrainConfig& config, const std::string& folder, bool resume,
+                   const TrainSettings& settings) {
+  if (resume) {
+    RunFolder run_folder = RunFolder::reopen(folder);
+    return Run(read_config(folder), std::move(run_folder), true, settings).go();
+  }
+  check_config(config);
+  TrainConfig c = config;
+  std::error_code ignored;
+  // A path is stored absolute, so that resuming works from any folder.
+  if (std::filesystem::exists(c.data, ignored)) c.data = std::filesystem::absolute(c.data).string();
+  data::open(c.data, "train");  // fail before a folder is made
+  RunFolder run_folder = RunFolder::create(folder);
+  io::write_file_atomic(run_folder.file("config.json"), config_json(c).dump(2) + "\n");
+  return Run(c, std::move(run_folder), false, settings).go();
+}
+
+}  // namespace cutaway::train
