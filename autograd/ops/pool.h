@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <vector>
 
 #include <cutaway/autograd/ops/conv.h>
 
@@ -23,6 +24,10 @@ Tensor max_pool3d(TensorArg x, const PoolOptions& options);
 inline Tensor max_pool2d(TensorArg x, int64_t kernel) { return max_pool2d(x, PoolOptions{.kernel = kernel}); }
 // The same with the flat position of each maximum in its (unpadded) spatial input: {values, i64 indices}.
 Tensors max_pool_with_indices(TensorArg x, const PoolOptions& options, int spatial);
+// Each value added at its flat position of a plane of zeros of `sizes` (the adjoint of max pooling), and the values at fixed
+// positions of each plane of x.
+Tensor max_unpool(TensorArg values, TensorArg indices, const Shape& sizes, int spatial);
+Tensor max_pool_gather(TensorArg x, TensorArg indices, int spatial);
 // Mean of each window.
 Tensor avg_pool1d(TensorArg x, const PoolOptions& options);
 Tensor avg_pool2d(TensorArg x, const PoolOptions& options);
@@ -36,17 +41,7 @@ Tensor adaptive_max_pool1d(TensorArg x, Dims output);
 Tensor adaptive_max_pool2d(TensorArg x, Dims output);
 Tensor adaptive_max_pool3d(TensorArg x, Dims output);
 
-enum class Resize { nearest, nearest_exact, linear };
-struct InterpolateOptions {
-  std::optional<Dims> size;                   // either the result's spatial size …
-  std::optional<std::vector<double>> scale;   // … or factors: size = ⌊n·scale⌋ in f64
-  Resize mode = Resize::nearest;              // linear: bilinear in 2-d, trilinear in 3-d
-  bool align_corners = false;
-  bool recompute_scale = false;               // use m/n instead of the given factor for the coordinates
-};
-// Resizes the spatial dimensions of x [N,C,spatial…], as torch.nn.functional.interpolate.
-Tensor interpolate(TensorArg x, const InterpolateOptions& options);
-// Samples x [N,C,H,W] at grid [N,Ho,Wo,2] of (x, y) in [-1, 1], bilinear, zeros outside.
-Tensor grid_sample(TensorArg x, TensorArg grid, bool align_corners = false);
+// The adjoint of average pooling of an input with sizes x_sizes.
+Tensor avg_pool_grad(TensorArg g, const Shape& x_sizes, const PoolOptions& options, int spatial);
 
 }  // namespace cutaway
