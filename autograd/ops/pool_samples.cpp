@@ -131,12 +131,12 @@ WindowOf windows(const Case& k) {
 
 void max_pool_samples(SampleList& s) {
   static const std::vector<Case> cases = {
-      {"1-d", {2, 3, 7}, {.kernel = 3, .stride = 2}, {3}},
+      {"1-d", {2, 3, 7}, {.kernel = 3, .stride = Dims(2)}, {3}},
       {"2-d", {2, 2, 6, 4}, {.kernel = 2}, {3, 2}},
-      {"2-d padded, overlapping", {1, 2, 5, 5}, {.kernel = 3, .stride = 2, .padding = 1}, {3, 3}},
-      {"dilated", {1, 1, 7, 6}, {.kernel = 2, .stride = 1, .dilation = {3, 2}}, {4, 4}},
-      {"ceil", {1, 1, 5, 5}, {.kernel = 2, .stride = 2, .ceil_mode = true}, {3, 3}},
-      {"3-d", {1, 2, 4, 2, 3}, {.kernel = {2, 1, 2}, .stride = {2, 1, 1}}, {2, 2, 2}},
+      {"2-d padded, overlapping", {1, 2, 5, 5}, {.kernel = 3, .stride = Dims(2), .padding = 1}, {3, 3}},
+      {"dilated", {1, 1, 7, 6}, {.kernel = 2, .stride = Dims(1), .dilation = {3, 2}}, {4, 4}},
+      {"ceil", {1, 1, 5, 5}, {.kernel = 2, .stride = Dims(2), .ceil_mode = true}, {3, 3}},
+      {"3-d", {1, 2, 4, 2, 3}, {.kernel = {2, 1, 2}, .stride = Dims{2, 1, 1}}, {2, 2, 2}},
       {"no batch dimension", {3, 4, 4}, {.kernel = 2}, {2, 2}},
       {"no samples", {0, 2, 4, 4}, {.kernel = 2}, {2, 2}},
   };
@@ -155,12 +155,12 @@ void max_pool_samples(SampleList& s) {
 
 void avg_pool_samples(SampleList& s) {
   static const std::vector<Case> cases = {
-      {"1-d", {2, 3, 7}, {.kernel = 3, .stride = 2}, {3}},
+      {"1-d", {2, 3, 7}, {.kernel = 3, .stride = Dims(2)}, {3}},
       {"2-d", {2, 2, 6, 4}, {.kernel = 2}, {3, 2}},
-      {"padding counts", {1, 2, 5, 5}, {.kernel = 3, .stride = 2, .padding = 1}, {3, 3}},
-      {"padding left out", {1, 2, 5, 5}, {.kernel = 3, .stride = 2, .padding = 1, .count_include_pad = false}, {3, 3}},
-      {"ceil", {1, 1, 6}, {.kernel = 3, .stride = 2, .padding = 1, .ceil_mode = true}, {4}},
-      {"3-d", {1, 2, 4, 2, 3}, {.kernel = {2, 1, 2}, .stride = {2, 1, 1}}, {2, 2, 2}},
+      {"padding counts", {1, 2, 5, 5}, {.kernel = 3, .stride = Dims(2), .padding = 1}, {3, 3}},
+      {"padding left out", {1, 2, 5, 5}, {.kernel = 3, .stride = Dims(2), .padding = 1, .count_include_pad = false}, {3, 3}},
+      {"ceil", {1, 1, 6}, {.kernel = 3, .stride = Dims(2), .padding = 1, .ceil_mode = true}, {4}},
+      {"3-d", {1, 2, 4, 2, 3}, {.kernel = {2, 1, 2}, .stride = Dims{2, 1, 1}}, {2, 2, 2}},
       {"no samples", {0, 2, 4, 4}, {.kernel = 2}, {2, 2}},
   };
   for (const Case& k : cases) {
@@ -186,7 +186,7 @@ void avg_pool_samples(SampleList& s) {
 }
 
 void avg_pool_grad_samples(SampleList& s) {
-  static const Case k{"overlapping, padded", {2, 5, 4}, {.kernel = 3, .stride = 2, .padding = 1}, {3, 2}};
+  static const Case k{"overlapping, padded", {2, 5, 4}, {.kernel = 3, .stride = Dims(2), .padding = 1}, {3, 2}};
   s.add(k.label, {s.randn({2, 3, 2})},
         [](const Tensors& in) { return Tensors{avg_pool_grad(in[0], k.x, k.o, 2)}; },
         [](const Tensors& in) {

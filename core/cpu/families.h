@@ -4,10 +4,12 @@
 // namespace of its variant.
 #define CUTAWAY_CPU_FAMILIES(X) \
   X(extreme) \
+  X(conv) \
   X(magnitude) \
   X(matmul) \
   X(optim) \
   X(pointwise) \
+  X(pool) \
   X(rearrange) \
   X(reduce) \
   X(scan)
