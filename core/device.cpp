@@ -48,10 +48,11 @@ bool has_backend(DeviceKind kind) noexcept { return backends[static_cast<int>(ki
 const Backend& backend(DeviceKind kind) {
   const Backend* b = backends[static_cast<int>(kind)];
   if (!b) {
-    throw DeviceError("device", std::string("there is no memory behind ") +
-                                    kNames[static_cast<int>(kind)] + " in this build",
-                      kind == DeviceKind::meta ? "meta tensors have sizes only"
-                                               : "use cpu; `cutaway doctor` says what is missing");
+    if (kind == DeviceKind::meta) {
+      throw DeviceError("device", "meta tensors have sizes only, no memory", "use cpu for values");
+    }
+    throw DeviceError("device", std::string("this build has no part for ") + kNames[int(kind)],
+                      "use cpu; `cutaway doctor` says what is missing");
   }
   return *b;
 }

@@ -40,7 +40,8 @@ std::vector<Variant> variants() {
                   }});
 #endif
 #ifdef CUTAWAY_HAVE_AVX2
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("f16c");
   list.push_back({"avx2", avx2, [] {
 #define CUTAWAY_CALL(family) cpu::avx2::register_##family##_kernels();
                     CUTAWAY_CPU_FAMILIES(CUTAWAY_CALL)
@@ -50,7 +51,8 @@ std::vector<Variant> variants() {
 #ifdef CUTAWAY_HAVE_AVX512
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512cd");
+                      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2") &&
+                      __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   list.push_back({"avx512", avx512, [] {
 #define CUTAWAY_CALL(family) cpu::avx512::register_##family##_kernels();
                     CUTAWAY_CPU_FAMILIES(CUTAWAY_CALL)
@@ -94,13 +96,18 @@ std::vector<std::string> available_cpu_variants() {
 }
 
 void detail::initialize_kernels() {
-  static std::once_flag once;
-  std::call_once(once, [] {
+  static std::mutex mutex;
+  static bool done[kNumDeviceKinds] = {};  // by kind: a back end may be plugged in later
+  std::lock_guard lock(mutex);
+  if (!done[int(DeviceKind::cpu)]) {
     chosen().register_kernels();
-    for (DeviceKind kind : {DeviceKind::cuda, DeviceKind::emu}) {
-      if (has_backend(kind) && backend(kind).register_kernels) backend(kind).register_kernels();
-    }
-  });
+    done[int(DeviceKind::cpu)] = true;
+  }
+  for (DeviceKind kind : {DeviceKind::cuda, DeviceKind::emu}) {
+    if (done[int(kind)] || !has_backend(kind)) continue;
+    if (backend(kind).register_kernels) backend(kind).register_kernels();
+    done[int(kind)] = true;
+  }
 }
 
 void detail::throw_no_kernel(const char* kernel, DeviceKind kind, DType dtype) {
@@ -109,10 +116,12 @@ void detail::throw_no_kernel(const char* kernel, DeviceKind kind, DType dtype) {
                       "the op needs values to know its result; move the operand to cpu");
   }
   if (!has_backend(kind)) {
-    throw DeviceError(kernel, "this build has no back end for " + to_string(Device{kind, 0}),
-                      "`cutaway doctor` says what is missing");
+    throw DeviceError(kernel, "this build has no part for " + to_string(Device{kind, 0}),
+                      "use cpu; `cutaway doctor` says what is missing");
   }
-  throw DTypeError(kernel, std::string("does not accept ") + name_of(dtype),
+  throw DTypeError(kernel,
+                   std::string("there is no kernel for ") + name_of(dtype) + " on " +
+                       to_string(Device{kind, 0}),
                    "convert with to(DType::f32)");
 }
 

@@ -5,7 +5,7 @@
 namespace cutaway {
 
 namespace detail {
-// Fills the tables of all device kinds that are present; runs once.
+// Fills the tables of the device kinds that are present, each once.
 void initialize_kernels();
 [[noreturn]] void throw_no_kernel(const char* kernel, DeviceKind kind, DType dtype);
 }  // namespace detail
@@ -19,9 +19,12 @@ struct Kernel {
   Fn table[kNumDeviceKinds][kNumDTypes] = {};
 
   Fn find(DeviceKind kind, DType dtype) {
-    Fn& fn = table[static_cast<int>(kind)][static_cast<int>(dtype)];
+    // Another thread may be filling the table right now.
+    Fn& entry = table[static_cast<int>(kind)][static_cast<int>(dtype)];
+    Fn fn = __atomic_load_n(&entry, __ATOMIC_ACQUIRE);
     if (!fn) [[unlikely]] {
       detail::initialize_kernels();
+      fn = __atomic_load_n(&entry, __ATOMIC_ACQUIRE);
       if (!fn) detail::throw_no_kernel(name, kind, dtype);
     }
     return fn;
@@ -31,7 +34,7 @@ struct Kernel {
     find(device.kind, dtype)(args);
   }
   void set(DeviceKind kind, DType dtype, Fn fn) {
-    table[static_cast<int>(kind)][static_cast<int>(dtype)] = fn;
+    __atomic_store_n(&table[static_cast<int>(kind)][static_cast<int>(dtype)], fn, __ATOMIC_RELEASE);
   }
 };
 

@@ -1,7 +1,6 @@
 #include <cutaway/core/layout.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include <cutaway/core/error.h>
 
@@ -12,7 +11,7 @@ Shape contiguous_strides(const Shape& sizes) {
   int64_t step = 1;
   for (int i = sizes.rank() - 1; i >= 0; --i) {
     strides[i] = step;
-    step *= std::max<int64_t>(sizes[i], 1);
+    step = int64_t(uint64_t(step) * uint64_t(std::max<int64_t>(sizes[i], 1)));  // wraps beside a 0
   }
   return strides;
 }
@@ -20,9 +19,9 @@ Shape contiguous_strides(const Shape& sizes) {
 Layout Layout::contiguous(const Shape& sizes) { return {sizes, contiguous_strides(sizes), 0}; }
 
 bool Layout::is_contiguous() const {
+  if (sizes.contains(0)) return true;
   int64_t step = 1;
   for (int i = sizes.rank() - 1; i >= 0; --i) {
-    if (sizes[i] == 0) return true;
     if (sizes[i] == 1) continue;
     if (strides[i] != step) return false;
     step *= sizes[i];
@@ -31,16 +30,19 @@ bool Layout::is_contiguous() const {
 }
 
 bool Layout::is_dense() const {
-  int order[kMaxRank];
-  std::iota(order, order + sizes.rank(), 0);
-  std::sort(order, order + sizes.rank(), [&](int a, int b) { return strides[a] < strides[b]; });
+  if (sizes.contains(0)) return true;
+  // Dense: a walk that takes the dimension of the next stride each time uses them all.
+  int left = 0;
+  for (int64_t n : sizes) left += n != 1;
   int64_t step = 1;
-  for (int k = 0; k < sizes.rank(); ++k) {
-    const int i = order[k];
-    if (sizes[i] == 0) return true;
-    if (sizes[i] == 1) continue;
-    if (strides[i] != step) return false;
-    step *= sizes[i];
+  while (left > 0) {
+    int found = -1;
+    for (int i = 0; i < sizes.rank(); ++i) {
+      if (sizes[i] != 1 && strides[i] == step) found = i;
+    }
+    if (found < 0) return false;
+    step *= sizes[found];
+    --left;
   }
   return true;
 }
@@ -63,9 +65,9 @@ Layout Layout::transpose(int a, int b) const {
 
 Layout Layout::slice(int dim, int64_t begin, int64_t end, int64_t step) const {
   Layout out = *this;
-  const int64_t n = end > begin ? (end - begin + step - 1) / step : 0;
+  const int64_t n = end > begin ? (end - begin - 1) / step + 1 : 0;
   out.sizes[dim] = n;
-  out.strides[dim] = strides[dim] * step;
+  if (n > 1) out.strides[dim] = strides[dim] * step;  // a huge step would not fit
   if (n > 0) out.offset += begin * strides[dim];
   return out;
 }
@@ -89,7 +91,7 @@ Layout Layout::expand(const Shape& to) const {
 
 std::optional<Layout> Layout::reshape(const Shape& to) const {
   Layout out{to, contiguous_strides(to), offset};
-  if (sizes.numel() == 0 || is_contiguous()) return out;
+  if (sizes.contains(0) || is_contiguous()) return out;
   // Runs of old dimensions that can be walked as one must be cut into runs of new ones.
   int old_dim = sizes.rank() - 1, new_dim = to.rank() - 1;
   while (new_dim >= 0 || old_dim >= 0) {
@@ -129,6 +131,7 @@ Shape resolve_reshape(const char* op, const Shape& from, const Shape& requested)
   Shape out = requested;
   int free_dim = -1;
   int64_t known = 1;
+  bool fits = true;
   for (int i = 0; i < out.rank(); ++i) {
     if (out[i] == -1) {
       if (free_dim >= 0) fail("only one size may be -1", "name all sizes but one");
@@ -136,8 +139,14 @@ Shape resolve_reshape(const char* op, const Shape& from, const Shape& requested)
     } else if (out[i] < 0) {
       fail("sizes must not be negative", "use -1 for the size to be found");
     } else {
-      known *= out[i];
+      // A product that does not fit is no number of elements, unless another size is 0.
+      fits = fits && !__builtin_mul_overflow(known, out[i], &known);
     }
+  }
+  if (out.contains(0)) {
+    known = 0;
+  } else if (!fits) {
+    fail("the number of elements must stay the same", "");
   }
   const int64_t n = from.numel();
   if (free_dim >= 0) {

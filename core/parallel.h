@@ -5,10 +5,15 @@
 namespace cutaway {
 
 // Number of threads kernels may use, products included. Starts as CUTAWAY_NUM_THREADS,
-// OMP_NUM_THREADS or the number of cores.
+// OMP_NUM_THREADS or the number of cores, at most the CPU quota of the container.
+//
+// Note: idle threads. The OpenMP runtime lets threads spin for a while after each region. On a
+// machine shared with others start the program with OMP_WAIT_POLICY=passive (or GOMP_SPINCOUNT=0):
+// the runtime reads them before main(), so the library cannot set them.
 int num_threads();
-// Sets it for the process; n < 1 raises ValueError, n beyond the cores is capped at 256.
+// Sets it for the process; n < 1 raises ValueError, n above 256 counts as 256.
 void set_num_threads(int n);
+// Whether the caller is a chunk of parallel_chunks() that runs on several threads.
 bool in_parallel_region();
 
 // While alive, OpenMP code of other libraries called from this thread (BLAS) stays on this thread.
@@ -32,8 +37,9 @@ void run_parallel(int64_t chunks, void (*body)(void*, int64_t), void* data);
 // Elements worth a second thread.
 inline constexpr int64_t kGrain = 32768;
 
-// Calls body(chunk) for chunk 0 … chunks-1, each once, on up to num_threads() threads. An exception
-// of a chunk is rethrown here. Nested calls run on the calling thread.
+// Calls body(chunk) for chunk 0 … chunks-1, each once, on up to num_threads() threads, with the
+// context of the caller. The exception of the lowest failing chunk is rethrown here; chunks above it
+// may be left out. Nested calls, and calls while another thread has a team, run on the calling thread.
 template <class F>
 void parallel_chunks(int64_t chunks, F&& body) {
   using Body = std::remove_reference_t<F>;

@@ -8,7 +8,7 @@ namespace cutaway {
 namespace {
 
 [[noreturn, gnu::cold]] void throw_rank(size_t rank) {
-  throw ShapeError("shape", "at most 8 dimensions; got " + std::to_string(rank),
+  throw ShapeError("shape", "at most " + std::to_string(kMaxRank) + " dimensions; got " + std::to_string(rank),
                    "join dimensions with reshape() or flatten()");
 }
 

@@ -1,5 +1,6 @@
 #include <cutaway/core/storage.h>
 
+#include <cstring>
 #include <new>
 
 #include <cutaway/core/alloc/pool.h>
@@ -28,15 +29,28 @@ void release_device(Storage* s) noexcept {
   release_header(s);
 }
 
+void release_wrapped(Storage* s) noexcept {
+  if (s->release_owner) s->release_owner(s->owner);
+  release_header(s);
+}
+
+// Bytes of a host block. Impossible requests stay impossible, so that the pool refuses them.
+int64_t block_bytes(int64_t bytes) {
+  return bytes < 0 || bytes > INT64_MAX - kHeader ? bytes : kHeader + bytes;
+}
+
 }  // namespace
 
 Storage* make_storage(Device device, int64_t bytes) {
   if (device.kind == DeviceKind::cpu) [[likely]] {
-    void* block = pool_allocate(kHeader + bytes);
+    void* block = pool_allocate(block_bytes(bytes));
     Storage* s = new (block) Storage;
     s->data = static_cast<char*>(block) + kHeader;
     s->bytes = bytes;
     s->release = release_host;
+#ifndef NDEBUG
+    std::memset(s->data, 0xff, size_t(bytes));  // what is read before it is written shows as NaN
+#endif
     return s;
   }
   Storage* s = new (pool_allocate(kHeader)) Storage;
@@ -56,13 +70,14 @@ Storage* make_storage(Device device, int64_t bytes) {
 }
 
 Storage* wrap_storage(Device device, void* data, int64_t bytes, void* owner,
-                      void (*release)(Storage*) noexcept) {
+                      void (*release_owner)(void*) noexcept) {
   Storage* s = new (pool_allocate(kHeader)) Storage;
   s->device = device;
   s->data = data;
   s->bytes = bytes;
   s->owner = owner;
-  s->release = release;
+  s->release_owner = release_owner;
+  s->release = release_wrapped;
   return s;
 }
 

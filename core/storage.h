@@ -14,8 +14,9 @@ struct Storage {
   int64_t bytes = 0;
   Device device;
   const char* writer = nullptr;  // op of the last in-place write, for messages
-  void (*release)(Storage*) noexcept = nullptr;  // frees data and this header
-  void* owner = nullptr;                         // for release: file mapping, foreign object
+  void (*release)(Storage*) noexcept = nullptr;   // frees data and this header
+  void* owner = nullptr;                          // of wrapped memory: file mapping, foreign object
+  void (*release_owner)(void*) noexcept = nullptr;
 
   void retain() { refs.fetch_add(1, std::memory_order_relaxed); }
   void drop() noexcept {
@@ -31,11 +32,12 @@ struct Storage {
   }
 };
 
-// A new storage with a count of 1, its data 64-byte aligned and not initialised. On meta there is no
-// data. Raises MemoryError with a table of holders.
+// A new storage with a count of 1, its data 64-byte aligned and not initialised (all bits set in a
+// debug build, NaN for floating types). On meta there is no data. Raises MemoryError with a table of
+// holders, DeviceError when the device is not part of this build.
 Storage* make_storage(Device device, int64_t bytes);
-// Wraps foreign memory; `on_release(owner)` runs when the last tensor is gone.
-Storage* wrap_storage(Device device, void* data, int64_t bytes, void* owner,
-                      void (*release)(Storage*) noexcept);
+// Wraps foreign memory; `release_owner(owner)`, if given, runs when the last tensor is gone.
+Storage* wrap_storage(Device device, void* data, int64_t bytes, void* owner = nullptr,
+                      void (*release_owner)(void*) noexcept = nullptr);
 
 }  // namespace cutaway

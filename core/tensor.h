@@ -106,15 +106,18 @@ class Tensor {
   Storage* storage() const { return checked()->storage; }
 
   // ---- values
-  // Pointer to the first element; T must match dtype (raises DTypeError). Host memory only on cpu.
+  // Pointer to the first element; T must match dtype (raises DTypeError), only that bool may be read
+  // as uint8_t too. Host memory only on cpu.
   template <class T>
   T* data() const;
   void* raw() const;  // untyped, offset applied
-  // The value of a one-element tensor, converted to T (double, float, int64_t, bool).
+  // The value of a one-element tensor, converted to T (double, float, int64_t, bool). Raises
+  // ShapeError for any other number of elements, DeviceError on meta.
   template <class T = double>
   T item() const;
   // All elements in row-major order, converted to double.
   std::vector<double> to_vector() const;
+  // Nested lists and "sizes type device"; above 1000 elements the middle of long dimensions is left out.
   std::string to_string() const;
 
   // ---- gradient
@@ -199,7 +202,8 @@ class TensorArg {
   std::source_location site;
 };
 
-// ---- factories (no history)
+// ---- factories (no history). They raise ShapeError for negative sizes, MemoryError when there is no
+// room, ValueError for a value that the integer type can't hold.
 Tensor empty(const Shape& sizes, Opts opts = {});
 Tensor zeros(const Shape& sizes, Opts opts = {});
 Tensor ones(const Shape& sizes, Opts opts = {});
@@ -215,12 +219,15 @@ Tensor tensor(std::initializer_list<double> values, const Shape& sizes, Opts opt
 // int64 [n].
 Tensor index_tensor(std::span<const int64_t> values);
 Tensor scalar_tensor(Scalar value, Opts opts = {});  // 0-d
-// begin, begin+step, … below end; [ceil((end-begin)/step)].
-Tensor arange(Scalar begin, Scalar end, Scalar step = 1, Opts opts = {.dtype = DType::i64});
+// begin, begin+step, … below end; [ceil((end-begin)/step)]. i64 for whole numbers, else f32. Raises
+// ValueError for a step of 0 and for bounds that are not finite.
+Tensor arange(Scalar begin, Scalar end, Scalar step = 1);
+Tensor arange(Scalar begin, Scalar end, Scalar step, Opts opts);
 Tensor linspace(double begin, double end, int64_t n, Opts opts = {});
 Tensor eye(int64_t n, Opts opts = {});
 Tensor eye(int64_t n, int64_t m, Opts opts = {});
-// Wraps memory of the caller, who keeps it alive; row-major.
+// Wraps host memory of the caller, who keeps it alive; row-major. Raises ValueError for a null or
+// misaligned pointer.
 Tensor from_blob(void* data, const Shape& sizes, Opts opts = {});
 
 // ---- raw copies used below autograd: no history, no shape rule beyond equal element counts

@@ -1,59 +1,72 @@
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
+#include <cutaway/core/element.h>
 #include <cutaway/core/tensor.h>
+#include <cutaway/core/tensor_ops.h>
 
 namespace cutaway {
 namespace {
 
-constexpr int64_t kEdge = 3;         // shown at both ends of a long dimension
-constexpr int64_t kSummarize = 1000; // more elements than this are shortened
+constexpr int64_t kEdge = 3;          // shown at both ends of a long dimension
+constexpr int64_t kSummarize = 1000;  // tensors with more elements are shortened
 
-struct Printer {
-  const Shape& sizes;
-  const std::vector<double>& v;
-  bool floating, boolean, shorten;
-  std::string out;
+// Writes nested lists, all numbers padded to one width, in the manner of NumPy.
+class Printer {
+ public:
+  explicit Printer(const Tensor& host)
+      : layout_(host.layout()), data_(host.raw()), dtype_(host.dtype()),
+        shorten_(host.numel() > kSummarize) {
+    walk(0, 0, [&](int64_t at) { width_ = std::max(width_, number(at).size()); }, nullptr);
+    walk(0, 0, [&](int64_t at) { text_ += fmt::format("{:>{}}", number(at), width_); }, &text_);
+  }
+  const std::string& text() const { return text_; }
 
-  std::string number(double x) const {
-    if (boolean) return x != 0 ? "true" : "false";
-    if (!floating) return fmt::format("{}", int64_t(x));
+ private:
+  std::string number(int64_t at) const {
+    if (dtype_ == DType::boolean) return element_as_int(data_, dtype_, at) ? "true" : "false";
+    if (!is_floating(dtype_)) return fmt::format("{}", element_as_int(data_, dtype_, at));
+    const double x = element_as_double(data_, dtype_, at);
     if (std::isnan(x)) return "nan";
-    if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
     return fmt::format("{:.5g}", x);
   }
 
-  void print(int dim, int64_t offset, int64_t block) {
-    if (dim == sizes.rank()) {
-      out += number(v[size_t(offset)]);
-      return;
-    }
-    const int64_t n = sizes[dim], inner = n ? block / n : 0;
-    const bool last = dim + 1 == sizes.rank();
-    out += "[";
+  template <class F>
+  void walk(int dim, int64_t at, const F& each, std::string* out) const {
+    const int rank = layout_.sizes.rank();
+    if (dim == rank) return each(at);
+    const int64_t n = layout_.sizes[dim];
+    const std::string gap = ",\n" + std::string(size_t(dim) + 1, ' ');
+    if (out) *out += "[";
     for (int64_t i = 0; i < n; ++i) {
-      if (i > 0) out += last ? ", " : ",\n" + std::string(size_t(dim) + 1, ' ');
-      if (shorten && n > 2 * kEdge && i == kEdge) {
-        out += "…";
+      if (out && i > 0) *out += dim + 1 == rank ? ", " : gap;
+      if (shorten_ && n > 2 * kEdge && i == kEdge) {
+        if (out) *out += "…";
         i = n - kEdge - 1;
         continue;
       }
-      print(dim + 1, offset + i * inner, inner);
+      walk(dim + 1, at + i * layout_.strides[dim], each, out);
     }
-    out += "]";
+    if (out) *out += "]";
   }
+
+  const Layout& layout_;
+  const void* data_;
+  DType dtype_;
+  bool shorten_;
+  size_t width_ = 0;
+  std::string text_;
 };
 
 }  // namespace
 
 std::string Tensor::to_string() const {
-  std::string tail = fmt::format("  {} {} {}", cutaway::to_string(sizes()), name_of(dtype()),
-                                 cutaway::to_string(device()));
+  const std::string tail = fmt::format("  {} {} {}", cutaway::to_string(sizes()), name_of(dtype()),
+                                       cutaway::to_string(device()));
   if (is_meta()) return "(sizes only)" + tail;
-  const std::vector<double> v = to_vector();
-  Printer p{sizes(), v, is_floating(), dtype() == DType::boolean, numel() > kSummarize, {}};
-  p.print(0, 0, numel());
-  return p.out + tail;
+  if (device().kind == DeviceKind::cpu) return Printer(*this).text() + tail;
+  return Printer(host_copy("to_string", *this)).text() + tail;
 }
 
 }  // namespace cutaway

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include <cutaway/core/dispatch.h>
 #include <cutaway/core/error.h>
+#include <cutaway/core/text.h>
 
 namespace cutaway::trace {
 
@@ -24,17 +27,21 @@ int64_t now_ns() {
   return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
+enum class Kind : uint8_t { op, range, memory };
+
 struct Event {
+  Kind kind;
   const char* name;
-  int64_t begin, end, bytes;
-  const ModuleScope* module;
-  const char* file;
-  uint32_t line;
-  int depth;
-  bool op;
-  Shape sizes;
-  DType dtype;
-  Device device;
+  int64_t begin = 0, end = 0;  // ns
+  int64_t bytes = 0;           // of the results, or of the block
+  int64_t live = 0, cached = 0;
+  const ModuleScope* module = nullptr;
+  const char* file = "";
+  uint32_t line = 0;
+  int depth = 0;
+  Shape sizes = {};
+  DType dtype = DType::f32;
+  Device device = kCpu;
 };
 
 // Events of one thread; written by it, read by whoever saves.
@@ -42,7 +49,7 @@ struct Ring {
   std::mutex mutex;
   std::vector<Event> events;
   size_t next = 0;
-  int thread;
+  int thread = 0;
   void push(const Event& e) {
     std::lock_guard lock(mutex);
     if (events.size() < kRing) {
@@ -73,6 +80,14 @@ Ring& my_ring() {
   return *ring;
 }
 
+// Where there is no memory for an event it is lost and the program goes on.
+void record(const Event& e) noexcept {
+  try {
+    my_ring().push(e);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 template <class F>
 void for_each_event(F&& f) {
   std::lock_guard lock(rings().mutex);
@@ -82,13 +97,79 @@ void for_each_event(F&& f) {
   }
 }
 
-std::string quoted(const std::string& s) {
-  std::string out;
-  for (char c : s) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += uint8_t(c) < 0x20 ? ' ' : c;
+// Reads CUTAWAY_TRACE when the program starts and writes what it asks for when the program ends.
+struct Environment {
+  std::string wish;
+
+  Environment() {
+    const char* text = std::getenv("CUTAWAY_TRACE");
+    wish = text ? text : "";
+    if (wish == "log") {
+      start_log();
+    } else if (!wish.empty()) {
+      start();
+    }
+  }
+  ~Environment() {
+    if (wish.empty() || wish == "log") return;
+    try {
+      if (wish == "table") {
+        std::fputs(op_table().c_str(), stderr);
+      } else {
+        save_chrome(wish);
+      }
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "%s\n", e.what());
+    }
+  }
+} environment;
+
+struct Row {
+  std::string name;
+  int64_t calls = 0, time = 0, bytes = 0;
+};
+
+// Sums of op events under the name that `name` gives them (empty: left out), longest time first.
+template <class F>
+std::string table(const char* title, F&& name) {
+  std::map<std::string, Row> rows;
+  for_each_event([&](const Event& e, int) {
+    const std::string key = e.kind == Kind::op ? name(e) : "";
+    if (key.empty()) return;
+    Row& r = rows[key];
+    r.name = key;
+    ++r.calls;
+    r.time += e.end - e.begin;
+    r.bytes += e.bytes;
+  });
+  std::vector<Row> order;
+  for (const auto& [key, row] : rows) order.push_back(row);
+  std::sort(order.begin(), order.end(), [](const Row& a, const Row& b) { return a.time > b.time; });
+  std::string out = fmt::format("{:<24} {:>9} {:>12} {:>12} {:>14}\n", title, "calls", "total ms",
+                                "mean us", "result bytes");
+  for (const Row& r : order) {
+    out += fmt::format("{:<24} {:>9} {:>12.3f} {:>12.3f} {:>14}\n", r.name, r.calls, double(r.time) * 1e-6,
+                       double(r.time) * 1e-3 / double(r.calls), r.bytes);
   }
   return out;
+}
+
+std::string chrome_event(const Event& e, int thread) {
+  const double begin = double(e.begin) * 1e-3, length = double(e.end - e.begin) * 1e-3;
+  if (e.kind == Kind::memory) {
+    return fmt::format("{{\"name\":\"host memory\",\"ph\":\"C\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},"
+                       "\"args\":{{\"live\":{},\"cached\":{}}}}}",
+                       thread, begin, e.live, e.cached);
+  }
+  std::string args = fmt::format("\"module\":{}", json_quoted(module_path(e.module)));
+  if (e.kind == Kind::op) {
+    args += fmt::format(",\"sizes\":\"{}\",\"dtype\":\"{}\",\"device\":\"{}\",\"bytes\":{},\"at\":{}",
+                        to_string(e.sizes), name_of(e.dtype), to_string(e.device), e.bytes,
+                        json_quoted(fmt::format("{}:{}", e.file, e.line)));
+  }
+  return fmt::format("{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},"
+                     "\"dur\":{:.3f},\"args\":{{{}}}}}",
+                     json_quoted(e.name), e.kind == Kind::op ? "op" : "range", thread, begin, length, args);
 }
 
 }  // namespace
@@ -116,9 +197,8 @@ OpEvent::OpEvent(const char* name) : name_(name), begin_(now_ns()) {}
 
 void OpEvent::finish(const Tensor* outputs, int count) {
   const Context& c = context();
-  Event e{.name = name_, .begin = begin_, .end = now_ns(), .bytes = 0, .module = c.module,
-          .file = c.site.file_name(), .line = c.site.line(), .depth = c.call_depth, .op = true,
-          .sizes = {}, .dtype = DType::f32, .device = kCpu};
+  Event e{.kind = Kind::op, .name = name_, .begin = begin_, .end = now_ns(), .module = c.module,
+          .file = c.site.file_name(), .line = c.site.line(), .depth = c.call_depth};
   for (int i = 0; i < count; ++i) {
     if (!outputs[i].defined()) continue;
     e.bytes += outputs[i].numel() * size_of(outputs[i].dtype());
@@ -128,7 +208,7 @@ void OpEvent::finish(const Tensor* outputs, int count) {
       e.device = outputs[i].device();
     }
   }
-  my_ring().push(e);
+  record(e);
   if (!logging) return;
   const std::string line = fmt::format(
       "{} {} {} {} {} {:.3f} us {}{}:{}\n", e.name, to_string(e.sizes), name_of(e.dtype),
@@ -141,22 +221,22 @@ Range::Range(const char* name) : name_(enabled() ? name : nullptr), begin_(name_
 Range::~Range() {
   if (!name_) return;
   const Context& c = context();
-  my_ring().push({.name = name_, .begin = begin_, .end = now_ns(), .bytes = 0, .module = c.module,
-                  .file = "", .line = 0, .depth = c.call_depth, .op = false, .sizes = {},
-                  .dtype = DType::f32, .device = kCpu});
+  record({.kind = Kind::range, .name = name_, .begin = begin_, .end = now_ns(), .module = c.module,
+          .depth = c.call_depth});
+}
+
+void memory(int64_t bytes, int64_t live, int64_t cached) noexcept {
+  record({.kind = Kind::memory, .name = "memory", .begin = now_ns(), .bytes = bytes, .live = live,
+          .cached = cached});
 }
 
 void save_chrome(const std::string& path) {
-  std::string json = "{\"traceEvents\":[";
-  bool first = true;
+  std::string json = fmt::format("{{\"otherData\":{{\"cpu_variant\":\"{}\"}},\"traceEvents\":[",
+                                 cpu_variant());
+  const char* gap = "\n";
   for_each_event([&](const Event& e, int thread) {
-    json += fmt::format("{}\n{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},"
-                        "\"args\":{{\"sizes\":\"{}\",\"dtype\":\"{}\",\"bytes\":{},\"module\":\"{}\","
-                        "\"at\":\"{}:{}\"}}}}",
-                        first ? "" : ",", quoted(e.name), thread, double(e.begin) * 1e-3,
-                        double(e.end - e.begin) * 1e-3, to_string(e.sizes), name_of(e.dtype), e.bytes,
-                        quoted(module_path(e.module)), quoted(e.file), e.line);
-    first = false;
+    json += gap + chrome_event(e, thread);
+    gap = ",\n";
   });
   json += "]}\n";
   std::FILE* f = std::fopen(path.c_str(), "wb");
@@ -167,26 +247,14 @@ void save_chrome(const std::string& path) {
 }
 
 std::string op_table() {
-  struct Row {
-    int64_t calls = 0, time = 0, bytes = 0;
-  };
-  std::map<std::string, Row> rows;
-  for_each_event([&](const Event& e, int) {
-    if (!e.op) return;
-    Row& r = rows[e.name];
-    ++r.calls;
-    r.time += e.end - e.begin;
-    r.bytes += e.bytes;
+  return table("op", [](const Event& e) { return std::string(e.name); });
+}
+
+std::string module_table() {
+  return table("module", [](const Event& e) -> std::string {
+    if (e.depth > 1) return "";  // its time is in that of the op around it
+    return e.module ? module_path(e.module) : "(outside modules)";
   });
-  std::vector<std::pair<std::string, Row>> order(rows.begin(), rows.end());
-  std::sort(order.begin(), order.end(), [](auto& a, auto& b) { return a.second.time > b.second.time; });
-  std::string table = fmt::format("{:<24} {:>9} {:>12} {:>12} {:>14}\n", "op", "calls", "total ms", "mean us",
-                                  "result bytes");
-  for (const auto& [name, r] : order) {
-    table += fmt::format("{:<24} {:>9} {:>12.3f} {:>12.3f} {:>14}\n", name, r.calls, double(r.time) * 1e-6,
-                         double(r.time) * 1e-3 / double(r.calls), r.bytes);
-  }
-  return table;
 }
 
 }  // namespace cutaway::trace

@@ -8,6 +8,10 @@
 
 namespace cutaway::trace {
 
+// Note: CUTAWAY_TRACE. The environment variable traces a program from its start: "log" prints ops
+// as start_log() does, "table" prints op_table() to standard error at the end, anything else is the
+// name of a Chrome/Perfetto JSON file written at the end.
+
 namespace detail {
 extern std::atomic<bool> on;
 }
@@ -22,11 +26,18 @@ void start_log();
 void stop();
 // Chrome/Perfetto JSON of what was recorded; raises IoError when the file cannot be written.
 void save_chrome(const std::string& path);
-// A table of ops: calls, total and mean time, bytes, by falling total time.
+// A table of ops: calls, total and mean time, bytes, by falling total time. A composite op's time
+// contains that of the ops it calls.
 std::string op_table();
+// The same by module path, outermost ops only; "(outside modules)" gathers the rest.
+std::string module_table();
+// Forgets what was recorded.
 void clear();
 
-// One op: from construction to finish().
+// A large block was taken (bytes > 0) or given back (< 0); live and cached are those afterwards.
+void memory(int64_t bytes, int64_t live, int64_t cached) noexcept;
+
+// One op: from construction to finish(), which names its results. Without finish() nothing is recorded.
 class OpEvent {
  public:
   explicit OpEvent(const char* name);

@@ -8,35 +8,54 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <unistd.h>
 #include <vector>
 
 #include <cutaway/core/context.h>
 #include <cutaway/core/error.h>
+#include <cutaway/core/text.h>
+#include <cutaway/core/trace.h>
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CUTAWAY_POOLING 0
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__)
-#define CUTAWAY_POOLING 0  // let the sanitizer see every block
-#else
+#define CUTAWAY_POOLING 0
+#endif
+#ifndef CUTAWAY_POOLING
 #define CUTAWAY_POOLING 1
 #endif
 
 namespace cutaway {
 namespace {
 
+// The sanitizer must see every block as it was asked for: no pooling and no rounding then.
+constexpr bool kPooling = CUTAWAY_POOLING;
 constexpr int64_t kSmall = 32768;
 constexpr int64_t kSlab = 262144;
+constexpr int64_t kListed = 65536;  // larger blocks are listed one by one in reports
+constexpr int64_t kMost = int64_t(1) << 46;
 constexpr int kClasses = 16 + 20;  // steps of 64 up to 1 KB, then four a doubling
 
-int class_of(int64_t bytes) {
+constexpr int class_of(int64_t bytes) {
   if (bytes <= 1024) return int((bytes + 63) / 64) - (bytes > 0);
   const int doubling = std::bit_width(uint64_t(bytes - 1)) - 1;  // 2^doubling < bytes ≤ 2^(doubling+1)
   const int64_t base = int64_t(1) << doubling;
   return 16 + (doubling - 10) * 4 + int((bytes - base - 1) / (base / 4));
 }
-int64_t class_bytes(int c) {
+constexpr int64_t class_bytes(int c) {
   if (c < 16) return (c + 1) * 64;
   const int64_t base = int64_t(1024) << ((c - 16) / 4);
   return base + base / 4 * ((c - 16) % 4 + 1);
 }
+static_assert(class_of(kSmall) == kClasses - 1 && class_bytes(kClasses - 1) == kSmall);
+
+// A thread takes this many blocks of a class from the shared list at once, and gives so many back
+// when it holds more than four times as many: memory freed by another thread than the one that
+// allocated it finds its way back.
+constexpr int batch_of(int cls) { return int(std::clamp<int64_t>(kSmall / class_bytes(cls), 2, 128)); }
 
 struct FreeBlock {
   FreeBlock* next;
@@ -51,7 +70,23 @@ struct alignas(64) LargeBlock {
   const ModuleScope* module;
 };
 
-struct ThreadCache;
+struct Bin {
+  FreeBlock* list = nullptr;
+  int32_t count = 0;
+};
+
+// Free lists of one thread. The counters are read by memory_stats().
+struct ThreadCache {
+  Bin bins[kClasses];
+  std::atomic<int64_t> live{0};
+  std::atomic<int64_t> allocations{0};
+  ThreadCache* next = nullptr;
+
+  void count(int64_t bytes, int64_t requests) {
+    live.store(live.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+    allocations.store(allocations.load(std::memory_order_relaxed) + requests, std::memory_order_relaxed);
+  }
+};
 
 struct Central {
   std::mutex mutex;
@@ -65,10 +100,22 @@ struct Central {
   int64_t slab_bytes = 0;
   int64_t peak = 0;
   int64_t limit = 0;
+  int64_t cache_limit = int64_t(1) << 32;
   int64_t large_allocations = 0;
-  std::vector<ThreadCache*> threads;
-  int64_t gone_live = 0;         // small bytes of threads that ended
-  int64_t gone_allocations = 0;
+  ThreadCache* threads = nullptr;
+  int64_t other_live = 0;  // small bytes of threads that ended
+  int64_t other_allocations = 0;
+
+  Central() {
+    const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0) cache_limit = pages / 4 * page;
+  }
+  void note_peak() { peak = std::max(peak, live_large_bytes + slab_bytes); }
+  int64_t small_live() const {
+    int64_t sum = other_live;
+    for (ThreadCache* t = threads; t; t = t->next) sum += t->live.load(std::memory_order_relaxed);
+    return sum;
+  }
 };
 // Never destroyed: tensors in static variables may be freed after any static destructor.
 Central& central() {
@@ -76,69 +123,84 @@ Central& central() {
   return *c;
 }
 
-struct ThreadCache {
-  FreeBlock* lists[kClasses] = {};
-  std::atomic<int64_t> live{0};
-  std::atomic<int64_t> allocations{0};
-};
-thread_local ThreadCache* cache = nullptr;
-thread_local bool cache_dead = false;
+constinit thread_local ThreadCache* cache = nullptr;
+constinit thread_local bool cache_dead = false;
 
+void push(FreeBlock*& list, void* p) {
+  auto* b = static_cast<FreeBlock*>(p);
+  b->next = list;
+  list = b;
+}
+
+// Gives `n` blocks of a bin to the shared list.
+void give_back(Central& c, ThreadCache& t, int cls, int n) {
+  Bin& bin = t.bins[cls];
+  for (; n > 0 && bin.list; --n, --bin.count) {
+    FreeBlock* b = bin.list;
+    bin.list = b->next;
+    push(c.lists[cls], b);
+  }
+}
+
+// At the end of a thread its lists go to the shared ones.
 struct CacheOwner {
   ~CacheOwner() {
     if (!cache) return;
     Central& c = central();
     std::lock_guard lock(c.mutex);
-    for (int i = 0; i < kClasses; ++i) {
-      while (FreeBlock* b = cache->lists[i]) {
-        cache->lists[i] = b->next;
-        b->next = c.lists[i];
-        c.lists[i] = b;
-      }
-    }
-    c.gone_live += cache->live.load();
-    c.gone_allocations += cache->allocations.load();
-    std::erase(c.threads, cache);
+    for (int i = 0; i < kClasses; ++i) give_back(c, *cache, i, cache->bins[i].count);
+    c.other_live += cache->live.load();
+    c.other_allocations += cache->allocations.load();
+    ThreadCache** link = &c.threads;
+    while (*link != cache) link = &(*link)->next;
+    *link = cache->next;
     delete cache;
     cache = nullptr;
     cache_dead = true;
   }
 };
 
-ThreadCache* make_cache() {
+// Null when the thread is ending, or when there is no memory: the shared lists serve then.
+ThreadCache* make_cache() noexcept {
   if (cache_dead) return nullptr;
   thread_local CacheOwner owner;
   (void)&owner;
-  cache = new ThreadCache;
+  cache = new (std::nothrow) ThreadCache;
+  if (!cache) return nullptr;
   Central& c = central();
   std::lock_guard lock(c.mutex);
-  c.threads.push_back(cache);
+  cache->next = c.threads;
+  c.threads = cache;
   return cache;
 }
 
-[[noreturn, gnu::cold]] void throw_out_of_memory(Central& c, int64_t bytes) {
-  struct Holder {
-    int64_t bytes;
-    std::string name;
-  };
+// Live large blocks by op and module, largest sum first.
+std::vector<std::pair<int64_t, std::string>> holders(const Central& c) {
   std::map<std::string, int64_t> by_name;
-  for (LargeBlock* b = c.live_large; b; b = b->next) {
+  for (const LargeBlock* b = c.live_large; b; b = b->next) {
+    if (b->bytes <= kListed) continue;
     std::string name = b->op ? b->op : "(outside ops)";
     if (b->module) name += " in " + module_path(b->module);
     by_name[name] += b->bytes;
   }
-  std::vector<Holder> holders;
-  for (const auto& [name, n] : by_name) holders.push_back({n, name});
-  std::sort(holders.begin(), holders.end(), [](auto& a, auto& b) { return a.bytes > b.bytes; });
+  std::vector<std::pair<int64_t, std::string>> list;
+  for (const auto& [name, bytes] : by_name) list.emplace_back(bytes, name);
+  std::sort(list.begin(), list.end(), [](auto& a, auto& b) { return a.first > b.first; });
+  return list;
+}
+
+[[noreturn, gnu::cold]] void throw_out_of_memory(const Central& c, int64_t bytes) {
   const int64_t largest = c.free_large.empty() ? 0 : c.free_large.rbegin()->first;
-  std::string text = fmt::format(
-      "out of memory; got a request for {} bytes\n    limit {}\n    live {}\n    cached {}\n    "
-      "largest free block {}",
-      bytes, c.limit ? fmt::format("{}", c.limit) : "none", c.live_large_bytes, c.cached_large_bytes,
-      largest);
-  for (size_t i = 0; i < holders.size() && i < 5; ++i) {
-    text += fmt::format("\n    held by {}: {}", holders[i].name, holders[i].bytes);
-  }
+  std::string text = fmt::format("out of memory; got a request for {} ({})", bytes, bytes_text(bytes));
+  const auto row = [&](std::string_view name, const std::string& value) {
+    text += fmt::format("\n    {:<20} {}", name, value);
+  };
+  row("limit", c.limit ? bytes_text(c.limit) : "none");
+  row("live", bytes_text(c.live_large_bytes + c.small_live()));
+  row("cached", bytes_text(c.cached_large_bytes + c.slab_bytes - c.small_live()));
+  row("largest free block", bytes_text(largest));
+  const auto list = holders(c);
+  for (size_t i = 0; i < list.size() && i < 5; ++i) row(i ? "" : "held by", bytes_text(list[i].first) + "  " + list[i].second);
   const char* op = context().op;
   throw MemoryError(op ? op : "allocate", text,
                     "use a smaller batch, checkpoint(), or free tensors that are still referenced");
@@ -152,16 +214,8 @@ int64_t trim_locked(Central& c) {
   return freed;
 }
 
-// A block for at least `bytes` from the cache (less than twice the request) or the system.
-LargeBlock* take_large(Central& c, int64_t bytes) {
-  auto it = c.free_large.lower_bound(bytes);
-  if (it != c.free_large.end() && it->first < 2 * bytes) {
-    LargeBlock* b = it->second;
-    c.free_large.erase(it);
-    c.cached_large_bytes -= b->bytes;
-    return b;
-  }
-  const int64_t rounded = (bytes + 4095) / 4096 * 4096;
+LargeBlock* new_large(Central& c, int64_t bytes) {
+  const int64_t rounded = kPooling ? (bytes + 4095) / 4096 * 4096 : bytes;
   if (c.limit && c.live_large_bytes + c.cached_large_bytes + rounded > c.limit) trim_locked(c);
   if (c.limit && c.live_large_bytes + rounded > c.limit) throw_out_of_memory(c, bytes);
   void* p = nullptr;
@@ -174,9 +228,20 @@ LargeBlock* take_large(Central& c, int64_t bytes) {
   return b;
 }
 
+// A block for at least `bytes` from the cache (less than twice the request) or the system.
+LargeBlock* take_large(Central& c, int64_t bytes) {
+  auto it = c.free_large.lower_bound(bytes);
+  const bool fits = it != c.free_large.end() && it->first < 2 * bytes;
+  if (!fits || (c.limit && c.live_large_bytes + it->first > c.limit)) return new_large(c, bytes);
+  LargeBlock* b = it->second;
+  c.free_large.erase(it);
+  c.cached_large_bytes -= b->bytes;
+  return b;
+}
+
 void* allocate_large(int64_t bytes) {
   Central& c = central();
-  std::lock_guard lock(c.mutex);
+  std::unique_lock lock(c.mutex);
   LargeBlock* b = take_large(c, bytes);
   b->op = context().op;
   b->module = context().module;
@@ -186,109 +251,165 @@ void* allocate_large(int64_t bytes) {
   c.live_large = b;
   c.live_large_bytes += b->bytes;
   ++c.large_allocations;
-  c.peak = std::max(c.peak, c.live_large_bytes + c.slab_bytes);
+  c.note_peak();
+  if (trace::enabled()) [[unlikely]] {
+    const int64_t live = c.live_large_bytes, kept = c.cached_large_bytes;
+    lock.unlock();
+    trace::memory(b->bytes, live, kept);
+  }
   return b + 1;
+}
+
+// Keeps a block for reuse, or returns it to the system when the cache is full.
+void cache_large(Central& c, LargeBlock* b) noexcept {
+  if (kPooling && c.cached_large_bytes + b->bytes <= c.cache_limit) {
+    try {
+      c.free_large.emplace(b->bytes, b);
+      c.cached_large_bytes += b->bytes;
+      return;
+    } catch (const std::bad_alloc&) {  // no room for the entry: the block itself gives some
+    }
+  }
+  std::free(b);
 }
 
 void free_large(void* p) noexcept {
   LargeBlock* b = static_cast<LargeBlock*>(p) - 1;
+  const int64_t bytes = b->bytes;
   Central& c = central();
-  std::lock_guard lock(c.mutex);
+  std::unique_lock lock(c.mutex);
   if (b->prev) b->prev->next = b->next;
   if (b->next) b->next->prev = b->prev;
   if (c.live_large == b) c.live_large = b->next;
-  c.live_large_bytes -= b->bytes;
-  if (!CUTAWAY_POOLING) {
-    std::free(b);
-    return;
+  c.live_large_bytes -= bytes;
+  cache_large(c, b);
+  if (trace::enabled()) [[unlikely]] {
+    const int64_t live = c.live_large_bytes, kept = c.cached_large_bytes;
+    lock.unlock();
+    trace::memory(-bytes, live, kept);
   }
-  c.cached_large_bytes += b->bytes;
-  c.free_large.emplace(b->bytes, b);
 }
 
-// Refills one class of a thread's cache from the central list or the slab; returns one block.
-void* refill(ThreadCache* t, int cls) {
-  Central& c = central();
-  std::lock_guard lock(c.mutex);
-  const int64_t bytes = class_bytes(cls);
+// A slab with room for a block of the class; what is left of the old one goes to the shared lists.
+void renew_slab(Central& c, int cls) {
+  void* p = nullptr;
+  if (posix_memalign(&p, 64, kSlab) != 0) {
+    trim_locked(c);
+    if (posix_memalign(&p, 64, kSlab) != 0) throw_out_of_memory(c, class_bytes(cls));
+  }
+  for (int i = cls; c.slab_left >= class_bytes(0);) {
+    while (class_bytes(i) > c.slab_left) --i;
+    push(c.lists[i], c.slab);
+    c.slab += class_bytes(i);
+    c.slab_left -= class_bytes(i);
+  }
+  c.slab = static_cast<char*>(p);
+  c.slab_left = kSlab;
+  c.slab_bytes += kSlab;
+  c.note_peak();
+}
+
+// One block of a class from the shared list or the slab; null when both are empty.
+void* take_shared(Central& c, int cls) {
   if (FreeBlock* b = c.lists[cls]) {
     c.lists[cls] = b->next;
     return b;
   }
-  if (c.slab_left < bytes) {
-    void* p = nullptr;
-    if (posix_memalign(&p, 64, kSlab) != 0) throw_out_of_memory(c, bytes);
-    c.slab = static_cast<char*>(p);
-    c.slab_left = kSlab;
-    c.slab_bytes += kSlab;
-    c.peak = std::max(c.peak, c.live_large_bytes + c.slab_bytes);
+  if (c.slab_left < class_bytes(cls)) return nullptr;
+  void* p = c.slab;
+  c.slab += class_bytes(cls);
+  c.slab_left -= class_bytes(cls);
+  return p;
+}
+
+// The way of pool_allocate when the thread has no block of the class.
+[[gnu::noinline]] void* allocate_slow(int64_t bytes) {
+  if (bytes < 0 || bytes > kMost) {
+    Central& c = central();
+    std::lock_guard lock(c.mutex);
+    throw_out_of_memory(c, bytes);
   }
-  // A few at once, so that the lock is rare.
-  const int64_t most = std::min<int64_t>(8, c.slab_left / bytes);
-  char* first = c.slab;
-  for (int64_t i = 1; i < most && t; ++i) {
-    auto* b = reinterpret_cast<FreeBlock*>(c.slab + i * bytes);
-    b->next = t->lists[cls];
-    t->lists[cls] = b;
+  if (bytes > kSmall || !kPooling) return allocate_large(bytes);
+  ThreadCache* t = cache ? cache : make_cache();
+  const int cls = class_of(bytes);
+  Central& c = central();
+  std::lock_guard lock(c.mutex);
+  void* p = take_shared(c, cls);
+  if (!p) {
+    renew_slab(c, cls);
+    p = take_shared(c, cls);
   }
-  const int64_t used = t ? most : 1;
-  c.slab += used * bytes;
-  c.slab_left -= used * bytes;
-  return first;
+  if (!t) {
+    c.other_live += class_bytes(cls);
+    ++c.other_allocations;
+    return p;
+  }
+  t->count(class_bytes(cls), 1);
+  Bin& bin = t->bins[cls];
+  for (const int batch = batch_of(cls); bin.count + 1 < batch; ++bin.count) {
+    void* more = take_shared(c, cls);
+    if (!more) break;
+    push(bin.list, more);
+  }
+  return p;
+}
+
+// The way of pool_free when the thread has no cache or its bin is full.
+[[gnu::noinline]] void free_slow(void* p, int cls) noexcept {
+  ThreadCache* t = cache;
+  Central& c = central();
+  std::lock_guard lock(c.mutex);
+  push(c.lists[cls], p);
+  if (!t) {
+    c.other_live -= class_bytes(cls);
+    return;
+  }
+  t->count(-class_bytes(cls), 0);
+  give_back(c, *t, cls, 2 * batch_of(cls));
+}
+
+void set_bound(const char* name, int64_t Central::* bound, int64_t bytes) {
+  if (bytes < 0) throw ValueError(name, fmt::format("needs bytes ≥ 0; got {}", bytes));
+  Central& c = central();
+  std::lock_guard lock(c.mutex);
+  c.*bound = bytes;
+  const bool over_limit = c.limit && c.live_large_bytes + c.cached_large_bytes > c.limit;
+  if (over_limit || c.cached_large_bytes > c.cache_limit) trim_locked(c);
 }
 
 }  // namespace
 
 void* pool_allocate(int64_t bytes) {
-  if (bytes > kSmall || !CUTAWAY_POOLING) {
-    if (bytes < 0 || bytes > (int64_t(1) << 46)) {
-      Central& c = central();
-      std::lock_guard lock(c.mutex);
-      throw_out_of_memory(c, bytes);
-    }
-    return allocate_large(bytes);
-  }
-  ThreadCache* t = cache ? cache : make_cache();
+  if (!kPooling || uint64_t(bytes) > uint64_t(kSmall) || !cache) [[unlikely]] return allocate_slow(bytes);
+  ThreadCache* t = cache;
   const int cls = class_of(bytes);
-  if (t) [[likely]] {
-    t->live.store(t->live.load(std::memory_order_relaxed) + class_bytes(cls), std::memory_order_relaxed);
-    t->allocations.store(t->allocations.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (FreeBlock* b = t->lists[cls]) [[likely]] {
-      t->lists[cls] = b->next;
-      return b;
-    }
-  }
-  return refill(t, cls);
+  Bin& bin = t->bins[cls];
+  FreeBlock* b = bin.list;
+  if (!b) [[unlikely]] return allocate_slow(bytes);
+  bin.list = b->next;
+  --bin.count;
+  t->count(class_bytes(cls), 1);
+  return b;
 }
 
 void pool_free(void* p, int64_t bytes) noexcept {
-  if (bytes > kSmall || !CUTAWAY_POOLING) return free_large(p);
-  ThreadCache* t = cache ? cache : make_cache();
+  if (bytes > kSmall || !kPooling) [[unlikely]] return free_large(p);
+  ThreadCache* t = cache;
   const int cls = class_of(bytes);
-  auto* b = static_cast<FreeBlock*>(p);
-  if (t) [[likely]] {
-    t->live.store(t->live.load(std::memory_order_relaxed) - class_bytes(cls), std::memory_order_relaxed);
-    b->next = t->lists[cls];
-    t->lists[cls] = b;
-    return;
-  }
-  Central& c = central();
-  std::lock_guard lock(c.mutex);
-  c.gone_live -= class_bytes(cls);
-  b->next = c.lists[cls];
-  c.lists[cls] = b;
+  if (!t || t->bins[cls].count >= 4 * batch_of(cls)) [[unlikely]] return free_slow(p, cls);
+  Bin& bin = t->bins[cls];
+  push(bin.list, p);
+  ++bin.count;
+  t->count(-class_bytes(cls), 0);
 }
 
 MemoryStats memory_stats() {
   Central& c = central();
   std::lock_guard lock(c.mutex);
   MemoryStats s;
-  int64_t small = c.gone_live;
-  s.allocations = c.large_allocations + c.gone_allocations;
-  for (ThreadCache* t : c.threads) {
-    small += t->live.load(std::memory_order_relaxed);
-    s.allocations += t->allocations.load(std::memory_order_relaxed);
-  }
+  const int64_t small = c.small_live();
+  s.allocations = c.large_allocations + c.other_allocations;
+  for (ThreadCache* t = c.threads; t; t = t->next) s.allocations += t->allocations.load(std::memory_order_relaxed);
   s.live = c.live_large_bytes + small;
   s.cached = c.cached_large_bytes + c.slab_bytes - small;
   s.peak = c.peak;
@@ -302,11 +423,9 @@ void reset_peak_memory() {
   c.peak = c.live_large_bytes + c.slab_bytes;
 }
 
-void set_memory_limit(int64_t bytes) {
-  if (bytes < 0) throw ValueError("set_memory_limit", fmt::format("needs bytes ≥ 0; got {}", bytes));
-  Central& c = central();
-  std::lock_guard lock(c.mutex);
-  c.limit = bytes;
+void set_memory_limit(int64_t bytes) { set_bound("set_memory_limit", &Central::limit, bytes); }
+void set_memory_cache_limit(int64_t bytes) {
+  set_bound("set_memory_cache_limit", &Central::cache_limit, bytes);
 }
 
 int64_t trim_memory() {
@@ -319,12 +438,13 @@ std::string memory_snapshot_json() {
   const MemoryStats s = memory_stats();
   Central& c = central();
   std::lock_guard lock(c.mutex);
-  std::string json = fmt::format("{{\"live\":{},\"cached\":{},\"peak\":{},\"blocks\":[", s.live, s.cached, s.peak);
+  std::string json =
+      fmt::format("{{\"live\":{},\"cached\":{},\"peak\":{},\"blocks\":[", s.live, s.cached, s.peak);
   bool first = true;
   for (LargeBlock* b = c.live_large; b; b = b->next) {
-    if (b->bytes <= 65536) continue;
-    json += fmt::format("{}{{\"bytes\":{},\"op\":\"{}\",\"module\":\"{}\"}}", first ? "" : ",", b->bytes,
-                        b->op ? b->op : "", b->module ? module_path(b->module) : "");
+    if (b->bytes <= kListed) continue;
+    json += fmt::format("{}{{\"bytes\":{},\"op\":{},\"module\":{}}}", first ? "" : ",", b->bytes,
+                        json_quoted(b->op ? b->op : ""), json_quoted(module_path(b->module)));
     first = false;
   }
   return json + "]}";

@@ -5,13 +5,15 @@
 namespace cutaway {
 
 // Small objects (tensor headers, graph nodes, small storages) from per-thread free lists by size class.
-// Requests above 32 KB go to the large-block cache. 64-byte aligned. Raises MemoryError.
+// Requests above 32 KB go to the large-block cache, which reuses a block of less than twice the
+// request. 64-byte aligned. Raises MemoryError, also for negative sizes.
 void* pool_allocate(int64_t bytes);
+// Takes back a block of pool_allocate(bytes), on any thread.
 void pool_free(void* p, int64_t bytes) noexcept;
 
 // Counters of host memory, in bytes unless said otherwise.
 struct MemoryStats {
-  int64_t live = 0;         // handed out and not returned
+  int64_t live = 0;         // handed out and not returned, as rounded up to blocks
   int64_t cached = 0;       // kept for reuse
   int64_t peak = 0;         // highest live, counting large blocks exactly and small ones by slab
   int64_t allocations = 0;  // requests so far (count)
@@ -19,11 +21,16 @@ struct MemoryStats {
 };
 MemoryStats memory_stats();
 void reset_peak_memory();
-// Upper bound on live + cached large blocks; 0 removes it. The cache is trimmed before a request fails.
+// Upper bound on live + cached large blocks; 0 removes it. The cache is trimmed before a request
+// fails. Raises ValueError for a negative bound.
 void set_memory_limit(int64_t bytes);
+// Upper bound on cached large blocks; what is freed beyond it goes back to the system. At first a
+// quarter of the machine's memory. Raises ValueError for a negative bound.
+void set_memory_cache_limit(int64_t bytes);
 // Gives cached large blocks back to the system; returns how many bytes.
 int64_t trim_memory();
-// {"live":…, "cached":…, "blocks":[{"bytes":…, "op":…, "module":…}, …]} for blocks above 64 KB.
+// {"live":…, "cached":…, "peak":…, "blocks":[{"bytes":…, "op":…, "module":…}, …]}, the blocks
+// being the live ones above 64 KB.
 std::string memory_snapshot_json();
 
 }  // namespace cutaway

@@ -1,0 +1,25 @@
+#include <cutaway/core/text.h>
+
+#include <fmt/format.h>
+
+namespace cutaway {
+
+std::string json_quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return out + '"';
+}
+
+std::string bytes_text(int64_t bytes) {
+  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes > -1024 && bytes < 1024) return fmt::format("{} bytes", bytes);
+  double value = double(bytes) / 1024;
+  int unit = 0;
+  for (; (value >= 1024 || value <= -1024) && unit < 5; ++unit) value /= 1024;
+  return fmt::format("{:.2f} {}", value, kUnits[unit]);
+}
+
+}  // namespace cutaway

@@ -1,0 +1,13 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cutaway {
+
+// `text` as a JSON string, with its quotation marks; control characters become spaces.
+std::string json_quoted(std::string_view text);
+// "1.50 GiB", "512 bytes".
+std::string bytes_text(int64_t bytes);
+
+}  // namespace cutaway
