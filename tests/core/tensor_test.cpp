@@ -189,7 +189,7 @@ TEST(Factory, Arange) {
   EXPECT_EQ(arange(0.0, 1.0, 0.25).to_vector(), Values({0, 0.25, 0.5, 0.75}));
   EXPECT_EQ(arange(0.0, 1.0, 0.25).dtype(), DType::f32);
   EXPECT_EQ(arange(0, 3, 1, {.dtype = DType::f64}).dtype(), DType::f64);
-  EXPECT_EQ(arange(INT64_MAX - 2, INT64_MAX).item<int64_t>() + 1, INT64_MAX);
+  EXPECT_EQ(arange(INT64_MAX - 1, INT64_MAX).item<int64_t>() + 1, INT64_MAX);
   EXPECT_EQ(arange(INT64_MIN, INT64_MAX, INT64_MAX).numel(), 3);
   EXPECT_THROW(arange(0, 5, 0), ValueError);
   EXPECT_THROW(arange(0, std::numeric_limits<double>::infinity()), ValueError);
@@ -262,7 +262,7 @@ TEST(Print, ViewsAndLongDimensions) {
             "[[1, 4],\n [2, 5],\n [3, 6]]  [3,2] f32 cpu");
   EXPECT_EQ(arange(0, 2000).to_string(), "[   0,    1,    2, …, 1997, 1998, 1999]  [2000] i64 cpu");
   const std::string square = zeros({100, 100}).to_string();
-  EXPECT_EQ(square.substr(0, 46), "[[0, 0, 0, …, 0, 0, 0],\n [0, 0, 0, …, 0, 0, ");
+  EXPECT_EQ(square.find("[[0, 0, 0, …, 0, 0, 0],\n [0, 0, 0, …, 0, 0, "), 0u);
   EXPECT_NE(square.find(" …,\n"), std::string::npos);
 }
 
