@@ -1,6 +1,7 @@
 #pragma once
 // All ops. One header a family.
 #include <cutaway/autograd/ops/activation.h>
+#include <cutaway/autograd/ops/arrange.h>
 #include <cutaway/autograd/ops/cast.h>
 #include <cutaway/autograd/ops/compare.h>
 #include <cutaway/autograd/ops/conv.h>

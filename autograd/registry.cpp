@@ -10,6 +10,9 @@
   X(pool) \
   X(shape) \
   X(slice) \
+  X(join) \
+  X(remap) \
+  X(unfold) \
   X(sum)
 
 namespace cutaway {

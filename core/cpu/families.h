@@ -11,5 +11,6 @@
   X(pointwise) \
   X(pool) \
   X(rearrange) \
+  X(rearrange_sum) \
   X(reduce) \
   X(scan)
