@@ -13,7 +13,10 @@
   X(join) \
   X(remap) \
   X(unfold) \
-  X(sum)
+  X(sum) \
+  X(reduce) \
+  X(extreme) \
+  X(scan)
 
 namespace cutaway {
 

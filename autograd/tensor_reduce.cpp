@@ -3,5 +3,6 @@
 namespace cutaway {
 
 Tensor Tensor::sum(At at) const { return cutaway::sum(TensorArg(*this, at)); }
+Tensor Tensor::mean(At at) const { return cutaway::mean(TensorArg(*this, at)); }
 
 }  // namespace cutaway

@@ -72,6 +72,12 @@ Shape mask_dims(uint32_t mask) {
   return dims;
 }
 
+Tensor positions(const Shape& sizes, int dim, Device device) {
+  Shape along = Shape::filled(sizes.rank(), 1);
+  along[dim] = sizes[dim];
+  return reshape(arange(0, sizes[dim], 1, {.dtype = DType::i64, .device = device}), along);
+}
+
 void reduce_into(Call& c, Kernel<ReduceArgs>& kernel, DType out) {
   const auto& attrs = c.attrs<ReduceAttrs>();
   c.require_dtype(0);

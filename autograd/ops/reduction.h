@@ -36,6 +36,9 @@ Tensor with_reduced_dims(const Tensor& t, const Shape& sizes, uint32_t mask);
 // The dimensions of a mask as a list.
 Shape mask_dims(uint32_t mask);
 
+// 0, 1, … along `dim` (i64), size 1 elsewhere: compared with an index, it says where that points.
+Tensor positions(const Shape& sizes, int dim, Device device);
+
 // What a rule needs to know again in backward.
 struct Reduced {
   const ReduceAttrs& attrs;
@@ -48,7 +51,11 @@ struct Reduced {
         sizes(b.input_sizes(0)),
         mask(reduced_mask("backward", attrs, sizes)),
         dims(mask_dims(mask)) {}
-  double count() const { return double(reduced_count(sizes, mask)); }
+  // Number of elements in one result, 1 for none (then there is no gradient to divide).
+  double divisor() const {
+    const int64_t n = reduced_count(sizes, mask);
+    return n > 0 ? double(n) : 1;
+  }
   Tensor restore(const Tensor& t) const { return with_reduced_dims(t, sizes, mask); }
 };
 

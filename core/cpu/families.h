@@ -3,14 +3,16 @@
 // The kernel families of the CPU, one a line. Each defines register_<family>_kernels() in the
 // namespace of its variant.
 #define CUTAWAY_CPU_FAMILIES(X) \
-  X(extreme) \
   X(conv) \
+  X(extreme) \
   X(magnitude) \
   X(matmul) \
+  X(norm) \
   X(optim) \
   X(pointwise) \
   X(pool) \
   X(rearrange) \
   X(rearrange_sum) \
   X(reduce) \
+  X(rows) \
   X(scan)

@@ -17,6 +17,7 @@ struct ReduceArgs {
   int64_t count = 1;    // product of reduced_sizes
   const void* in = nullptr;
   void* out = nullptr;
+  void* out2 = nullptr;             // moments: the second result
   const void* value = nullptr;      // find_first: what to look for [outputs], type of `in`
   const double* context = nullptr;  // a number for each output (mean, maximum) [outputs]
   double p = 0;                     // norm: its order; var and std: the correction
