@@ -2,9 +2,11 @@
 // All ops. One header a family.
 #include <cutaway/autograd/ops/activation.h>
 #include <cutaway/autograd/ops/arrange.h>
+#include <cutaway/autograd/ops/attention.h>
 #include <cutaway/autograd/ops/cast.h>
 #include <cutaway/autograd/ops/compare.h>
 #include <cutaway/autograd/ops/conv.h>
+#include <cutaway/autograd/ops/einsum.h>
 #include <cutaway/autograd/ops/elementary.h>
 #include <cutaway/autograd/ops/linear.h>
 #include <cutaway/autograd/ops/matmul.h>

@@ -3,6 +3,7 @@
 // The kernel families of the CPU, one a line. Each defines register_<family>_kernels() in the
 // namespace of its variant.
 #define CUTAWAY_CPU_FAMILIES(X) \
+  X(attention) \
   X(conv) \
   X(extreme) \
   X(magnitude) \

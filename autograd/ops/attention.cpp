@@ -1,0 +1,326 @@
+#include <cutaway/autograd/ops/attention.h>
+
+#include <fmt/format.h>
+#include <cmath>
+#include <limits>
+
+#include <cutaway/autograd/ops/cast.h>
+#include <cutaway/autograd/ops/compare.h>
+#include <cutaway/autograd/ops/elementary.h>
+#include <cutaway/autograd/ops/matmul.h>
+#include <cutaway/autograd/ops/pointwise.h>
+#include <cutaway/autograd/ops/reduce.h>
+#include <cutaway/core/error.h>
+#include <cutaway/core/kernels/attention.h>
+#include <cutaway/core/tensor_ops.h>
+
+namespace cutaway {
+
+// Samples: attention_samples.cpp.
+void attention_samples(SampleList&);
+
+namespace {
+
+constexpr const char* kName = "scaled_dot_product_attention";
+
+struct AttentionAttrs {
+  double scale;
+  bool causal;
+};
+
+// Sizes of a checked call.
+struct AttentionSizes {
+  Shape batch;
+  int64_t queries, keys, depth, width;
+  Shape with(int64_t rows, int64_t columns) const {
+    Shape s = batch;
+    s.push_back(rows);
+    s.push_back(columns);
+    return s;
+  }
+};
+
+[[noreturn, gnu::cold]] void throw_sizes(const char* rule, const Tensor& q, const Tensor& k,
+                                         const Tensor& v, const char* need, const char* hint = "") {
+  throw ShapeError(kName,
+                   fmt::format("{}; got q {}, k {}, v {}; need {}", rule, to_string(q.sizes()),
+                               to_string(k.sizes()), to_string(v.sizes()), need),
+                   hint);
+}
+
+void check_mask(const Tensor& q, const Tensor& mask, const Shape& scores) {
+  if (mask.dtype() != DType::boolean && mask.dtype() != q.dtype()) {
+    throw DTypeError(kName,
+                     fmt::format("mask must be boolean (true: may look) or of the type of q; got "
+                                 "mask {}, q {}",
+                                 name_of(mask.dtype()), name_of(q.dtype())),
+                     "compare, e.g. mask != 0, or convert with to()");
+  }
+  bool fits = mask.dim() <= scores.rank();
+  for (int d = 0; fits && d < mask.dim(); ++d) {
+    const int64_t n = mask.sizes()[d];
+    fits = n == 1 || n == scores[scores.rank() - mask.dim() + d];
+  }
+  if (!fits) {
+    throw ShapeError(kName,
+                     fmt::format("mask must broadcast to the scores [..., T, S]; got mask {}, "
+                                 "need {}",
+                                 to_string(mask.sizes()), to_string(scores)),
+                     "a mask for whole heads needs a dimension: mask.unsqueeze(1)");
+  }
+}
+
+AttentionSizes check_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                               const Tensor& mask) {
+  if (q.dim() < 2 || k.dim() < 2 || v.dim() < 2) {
+    throw_sizes("operands need at least two dimensions", q, k, v,
+                "q [...,T,D], k [...,S,D], v [...,S,E]");
+  }
+  if (q.dtype() != k.dtype() || q.dtype() != v.dtype()) {
+    throw DTypeError(kName,
+                     fmt::format("operands must have one type; got q {}, k {}, v {}",
+                                 name_of(q.dtype()), name_of(k.dtype()), name_of(v.dtype())),
+                     "convert with to()");
+  }
+  AttentionSizes s;
+  s.queries = q.size(-2);
+  s.depth = q.size(-1);
+  s.keys = k.size(-2);
+  s.width = v.size(-1);
+  if (k.size(-1) != s.depth) {
+    throw_sizes("q and k must have the same last size", q, k, v, "q [...,T,D], k [...,S,D]",
+                k.size(-2) == s.depth ? "k looks transposed: it is stored as [...,S,D]" : "");
+  }
+  if (v.size(-2) != s.keys) {
+    throw_sizes("k and v must have the same number of rows", q, k, v, "k [...,S,D], v [...,S,E]");
+  }
+  const Shape batches[] = {q.sizes().slice(0, q.dim() - 2), k.sizes().slice(0, k.dim() - 2),
+                           v.sizes().slice(0, v.dim() - 2)};
+  s.batch = broadcast(kName, broadcast(kName, batches[0], batches[1]), batches[2]);
+  if (mask.defined()) check_mask(q, mask, s.with(s.queries, s.keys));
+  return s;
+}
+
+// ---- kernel arguments
+
+// x with rows that BLAS can walk: unit stride in a row, rows that do not overlap.
+Tensor walkable(const Tensor& x) {
+  const int rank = x.dim();
+  const int64_t columns = x.sizes()[rank - 1], rows = x.sizes()[rank - 2];
+  const bool unit = columns == 1 || x.strides()[rank - 1] == 1;
+  const bool apart = rows <= 1 || x.strides()[rank - 2] >= columns;
+  return unit && apart ? x : contiguous_raw(x);
+}
+
+int64_t row_distance(const Tensor& x) {
+  const int64_t columns = std::max<int64_t>(x.sizes().back(), 1);
+  return std::max(x.strides()[x.dim() - 2], columns);
+}
+
+void batch_strides(int64_t* strides, const Tensor& x, int rank) {
+  const int own = std::max(x.dim() - 2, 0);
+  for (int d = 0; d < own; ++d) {
+    strides[rank - own + d] = x.sizes()[d] == 1 ? 0 : x.strides()[d];
+  }
+}
+
+void set_mask(AttentionArgs& x, const Tensor& mask, int rank) {
+  const int r = mask.dim();
+  x.mask_column = r < 1 || mask.sizes()[r - 1] == 1 ? 0 : mask.strides()[r - 1];
+  x.mask_row = r < 2 || mask.sizes()[r - 2] == 1 ? 0 : mask.strides()[r - 2];
+  if (mask.dtype() == DType::boolean) {
+    x.allowed = mask.data<bool>();
+  } else {
+    x.added = mask.raw();
+  }
+  batch_strides(x.strides[3], mask, rank);
+}
+
+// Operands as the kernels take them: 16-bit types widened to f32, rows walkable. They keep the
+// memory alive that the arguments point to.
+struct Operands {
+  Tensor q, k, v, mask;
+
+  Operands(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in, const Tensor& mask_in)
+      : q(prepare(q_in)), k(prepare(k_in)), v(prepare(v_in)), mask(mask_in) {
+    if (mask.defined() && is_half(mask.dtype())) mask = cast_raw(mask, DType::f32);
+  }
+  static Tensor prepare(const Tensor& x) {
+    return is_half(x.dtype()) ? cast_raw(x, DType::f32) : walkable(x);
+  }
+
+  AttentionArgs args(const AttentionSizes& s, const AttentionAttrs& a) const {
+    AttentionArgs x;
+    const int rank = s.batch.rank();
+    x.batch = s.batch.numel();
+    for (int d = 0; d < rank; ++d) x.sizes[d] = s.batch[d];
+    x.queries = s.queries;
+    x.keys = s.keys;
+    x.depth = s.depth;
+    x.width = s.width;
+    x.q_row = row_distance(q);
+    x.k_row = row_distance(k);
+    x.v_row = row_distance(v);
+    x.scale = a.scale;
+    x.causal = a.causal;
+    x.q = q.raw();
+    x.k = k.raw();
+    x.v = v.raw();
+    batch_strides(x.strides[0], q, rank);
+    batch_strides(x.strides[1], k, rank);
+    batch_strides(x.strides[2], v, rank);
+    if (mask.defined()) set_mask(x, mask, rank);
+    x.rank = collapse_dims(rank, x.sizes, x.strides, 4);
+    return x;
+  }
+};
+
+void attention_forward(Call& c) {
+  const Tensor &q = c.in(0), &k = c.in(1), &v = c.in(2), &mask = c.in(3);
+  for (int i = 0; i < 3; ++i) c.require_dtype(i);
+  c.require_same_device();
+  const AttentionSizes s = check_attention(q, k, v, mask);
+  Tensor& out = c.out(0, s.with(s.queries, s.width), q.dtype());
+  if (c.meta()) return;
+  const DType wide = is_half(q.dtype()) ? DType::f32 : q.dtype();
+  Shape rows = s.batch;
+  rows.push_back(s.queries);
+  const Tensor lse = empty(rows, {.dtype = wide, .device = q.device()});
+  const Tensor y =
+      wide == q.dtype() ? out : empty(out.sizes(), {.dtype = wide, .device = q.device()});
+  if (out.numel() > 0) {
+    const Operands operands(q, k, v, mask);
+    AttentionArgs args = operands.args(s, c.attrs<AttentionAttrs>());
+    args.o = y.raw();
+    args.lse = lse.raw();
+    kernels::attention(q.device(), wide, args);
+    if (wide != q.dtype()) copy_elements(out, y);
+  }
+  c.save(lse);
+}
+
+// ---- the same in public ops
+
+// Which key a query may look at, [..., T, S] or what broadcasts to it; undefined: all.
+Tensor allowed_keys(const Tensor& mask, bool causal, int64_t queries, int64_t keys, Device device) {
+  Tensor allowed;
+  if (mask.defined()) {
+    allowed = mask.dtype() == DType::boolean
+                  ? mask
+                  : gt(mask.detach(), -std::numeric_limits<double>::infinity());
+  }
+  if (!causal) return allowed;
+  const Opts opts{.dtype = DType::i64, .device = device};
+  const Tensor past = ge(arange(0, queries, 1, opts).unsqueeze(1), arange(0, keys, 1, opts));
+  return allowed.defined() ? logical_and(allowed, past) : past;
+}
+
+// Softmax of the scores; rows that may look nowhere are 0. The maximum is only a shift: it needs no
+// gradient.
+Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& mask,
+                         const AttentionAttrs& a) {
+  Tensor s = matmul(q, k, {.transpose_b = true}) * a.scale;
+  const Tensor allowed = allowed_keys(mask, a.causal, q.size(-2), k.size(-2), q.device());
+  if (s.numel() == 0) return s;
+  if (mask.defined() && mask.dtype() != DType::boolean) {
+    s = s + masked_fill(mask, logical_not(gt(mask.detach(), -INFINITY)), 0);
+  }
+  Tensor hidden;
+  if (allowed.defined()) {
+    hidden = logical_not(allowed);
+    s = masked_fill(s, hidden, -1e30);
+  }
+  Tensor e = exp(s - amax(s.detach(), -1, {.keepdim = true}));
+  if (hidden.defined()) e = masked_fill(e, hidden, 0);
+  const Tensor z = sum(e, -1, {.keepdim = true});
+  return e / masked_fill(z, eq(z.detach(), 0), 1);
+}
+
+void attention_backward(Backward& b) {
+  const auto& a = b.attrs<AttentionAttrs>();
+  const Tensor mask = b.input(3);
+  const DType type = b.upstream().dtype(), wide = is_half(type) ? DType::f32 : type;
+  const auto widened = [&](const Tensor& t) { return t.dtype() == wide ? t : cast(t, wide); };
+  const Tensor q = widened(b.input(0)), k = widened(b.input(1)), v = widened(b.input(2));
+  const Tensor g = widened(b.upstream());
+  const bool number_mask = mask.defined() && mask.dtype() != DType::boolean;
+  const Tensor p = attention_weights(q, k, number_mask ? widened(mask) : mask, a);
+  const auto set = [&](int i, const Tensor& grad) {
+    b.set(i, grad.dtype() == type ? grad : cast(grad, type));
+  };
+  if (b.needs(2)) set(2, matmul(p, g, {.transpose_a = true}));
+  if (!b.needs(0) && !b.needs(1) && !b.needs(3)) return;
+  const Tensor dp = matmul(g, v, {.transpose_b = true});
+  const Tensor ds = p * (dp - sum(dp * p, -1, {.keepdim = true}));
+  if (b.needs(0)) set(0, matmul(ds, k) * a.scale);
+  if (b.needs(1)) set(1, matmul(ds, q, {.transpose_a = true}) * a.scale);
+  if (b.needs(3)) set(3, ds);
+}
+
+void attention_fast_backward(Backward& b) {
+  if (b.needs(3)) return attention_backward(b);  // the gradient of a mask is as large as the scores
+  const Tensor q = b.input(0), k = b.input(1), v = b.input(2), mask = b.input(3);
+  const AttentionSizes s = check_attention(q, k, v, mask);
+  const Operands operands(q, k, v, mask);
+  const DType type = q.dtype(), wide = is_half(type) ? DType::f32 : type;
+  const Opts opts{.dtype = wide, .device = q.device()};
+  const Tensor grads[] = {empty(s.with(s.queries, s.depth), opts),
+                          empty(s.with(s.keys, s.depth), opts),
+                          empty(s.with(s.keys, s.width), opts)};
+  if (!q.is_meta()) {
+    const Tensor o = cast_raw(b.output(), wide), g = cast_raw(b.upstream(), wide);
+    AttentionArgs args = operands.args(s, b.attrs<AttentionAttrs>());
+    args.o = o.raw();
+    args.lse = b.extra(0).raw();
+    args.upstream = g.raw();
+    args.dq = grads[0].raw();
+    args.dk = grads[1].raw();
+    args.dv = grads[2].raw();
+    kernels::attention_backward(q.device(), wide, args);
+  }
+  for (int i = 0; i < 3; ++i) {
+    if (b.needs(i)) b.set(i, cast_raw(grads[i], type));
+  }
+}
+
+const OpRecord kAttention{
+    .name = kName,
+    .signature = "scaled_dot_product_attention(q, k, v, {mask, causal, scale}) → y",
+    .meaning = "Weighted mean of the rows of v, by the softmax of how well keys fit a query.",
+    .formula = "y = softmax(scale · q kᵀ + mask) v",
+    .shapes = "q [..., T, D]   k [..., S, D]   v [..., S, E]   mask [..., T, S]   y [..., T, E]",
+    .dtypes = kFloating,
+    .compute = Compute::low,
+    .save_inputs = 0b1111,
+    .save_outputs = 0b1,
+    .forward = attention_forward,
+    .backward_text =
+        "p = softmax(…),  dv = pᵀ g,  ds = p ∘ (g vᵀ − Σ_j p ∘ g vᵀ),  "
+        "dq = scale · ds k,  dk = scale · dsᵀ q,  dmask = ds",
+    .backward = attention_backward,
+    .fast_backward = attention_fast_backward,
+    .samples = attention_samples,
+};
+
+AttentionAttrs attributes(const Tensor& q, const AttentionOptions& options) {
+  const double depth = q.dim() > 0 ? double(q.sizes().back()) : 1;
+  return {.scale = options.scale.value_or(depth > 0 ? 1 / std::sqrt(depth) : 1),
+          .causal = options.causal};
+}
+
+}  // namespace
+
+Tensor attention_composite(TensorArg q, TensorArg k, TensorArg v, const AttentionOptions& options) {
+  CallScope scope(q.site);
+  check_attention(*q, *k, *v, options.mask);
+  return matmul(attention_weights(*q, *k, options.mask, attributes(*q, options)), v);
+}
+
+Tensor scaled_dot_product_attention(TensorArg q, TensorArg k, TensorArg v,
+                                    const AttentionOptions& options) {
+  return run(kAttention, {q, k, v, options.mask}, attributes(*q, options));
+}
+
+void register_attention_ops(std::vector<const OpRecord*>& list) { list.push_back(&kAttention); }
+
+}  // namespace cutaway

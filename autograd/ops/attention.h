@@ -1,0 +1,27 @@
+#pragma once
+#include <optional>
+
+#include <cutaway/autograd/op.h>
+
+namespace cutaway {
+
+struct AttentionOptions {
+  // Broadcasts to [..., T, S]. Boolean: true means may look. Floating, of the type of q: added to
+  // the scores, -inf hides a key.
+  Tensor mask;
+  bool causal = false;          // query i may look at keys 0 … i (upper left corner)
+  std::optional<double> scale;  // default 1/√D
+};
+
+// Scaled dot-product attention: y = softmax(scale · q kᵀ + mask) v. q [..., T, D], k [..., S, D],
+// v [..., S, E], y [..., T, E]; leading dimensions (batch, heads) broadcast. A query that may look
+// nowhere gives 0, and gradients of 0. Fused: memory grows with T + S, not with T · S. Raises
+// ShapeError and DTypeError.
+Tensor scaled_dot_product_attention(TensorArg q, TensorArg k, TensorArg v,
+                                    const AttentionOptions& options = {});
+// The same from public ops, with all T · S probabilities in memory: the reference of the fused
+// form.
+Tensor attention_composite(TensorArg q, TensorArg k, TensorArg v,
+                           const AttentionOptions& options = {});
+
+}  // namespace cutaway

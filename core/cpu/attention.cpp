@@ -1,0 +1,321 @@
+#include <cutaway/core/kernels/attention.h>
+
+#include <cutaway/core/alloc/pool.h>
+#include <cutaway/core/linalg/blas.h>
+#include <cutaway/core/math/elementary.h>
+#include <cutaway/core/parallel.h>
+
+// Note: tiled attention. Scores exist only as tiles of kQueryTile × kKeyTile. The forward pass
+// keeps for each query the running maximum and sum of exponentials and rescales what it has
+// whenever the maximum grows. The backward pass makes the tiles again from the saved logarithm of
+// that sum.
+namespace cutaway::cpu::CUTAWAY_VARIANT {
+namespace {
+
+constexpr int64_t kQueryTile = 64, kKeyTile = 128;
+
+int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+template <class T>
+struct Buffer {
+  explicit Buffer(int64_t n) : bytes((n > 0 ? n : 1) * int64_t(sizeof(T))) {
+    data = static_cast<T*>(pool_allocate(bytes));
+  }
+  ~Buffer() { pool_free(data, bytes); }
+  Buffer(const Buffer&) = delete;
+  int64_t bytes;
+  T* data;
+};
+
+// Pointers of one head.
+template <class T>
+struct Head {
+  const T *q, *k, *v, *added;
+  const bool* allowed;
+  T *o, *lse;
+};
+
+template <class T>
+Head<T> head_at(const AttentionArgs& x, int64_t index) {
+  int64_t offset[4] = {};
+  int64_t rest = index;
+  for (int d = x.rank - 1; d >= 0; --d) {
+    const int64_t at = rest % x.sizes[d];
+    rest /= x.sizes[d];
+    for (int i = 0; i < 4; ++i) offset[i] += at * x.strides[i][d];
+  }
+  return {static_cast<const T*>(x.q) + offset[0],
+          static_cast<const T*>(x.k) + offset[1],
+          static_cast<const T*>(x.v) + offset[2],
+          x.added ? static_cast<const T*>(x.added) + offset[3] : nullptr,
+          x.allowed ? x.allowed + offset[3] : nullptr,
+          static_cast<T*>(x.o) + index * x.queries * x.width,
+          static_cast<T*>(x.lse) + index * x.queries};
+}
+
+// Rows [q0, q1) of the queries against rows [k0, k1) of the keys.
+struct Tile {
+  int64_t q0, q1, k0, k1;
+  int64_t rows() const { return q1 - q0; }
+  int64_t columns() const { return k1 - k0; }
+};
+
+template <class T>
+constexpr T kMinusInf = -T(__builtin_inf());
+
+// s [rows, columns] dense = the scores of a tile; -inf where the query may not look.
+template <class T>
+void scores(const AttentionArgs& x, const Head<T>& h, const Tile& t, T* s) {
+  const int64_t n = t.columns();
+  blas::gemm(blas::Gemm<T>{.transpose_b = true,
+                           .m = t.rows(),
+                           .n = n,
+                           .k = x.depth,
+                           .alpha = T(x.scale),
+                           .a = h.q + t.q0 * x.q_row,
+                           .lda = x.q_row,
+                           .b = h.k + t.k0 * x.k_row,
+                           .ldb = x.k_row,
+                           .c = s,
+                           .ldc = n});
+  for (int64_t i = t.q0; i < t.q1; ++i) {
+    T* row = s + (i - t.q0) * n;
+    if (h.added) {
+      const T* m = h.added + i * x.mask_row + t.k0 * x.mask_column;
+      for (int64_t j = 0; j < n; ++j) row[j] += m[j * x.mask_column];
+    }
+    if (h.allowed) {
+      const bool* m = h.allowed + i * x.mask_row + t.k0 * x.mask_column;
+      for (int64_t j = 0; j < n; ++j) row[j] = m[j * x.mask_column] ? row[j] : kMinusInf<T>;
+    }
+    if (x.causal) {
+      for (int64_t j = i + 1 > t.k0 ? i + 1 - t.k0 : 0; j < n; ++j) row[j] = kMinusInf<T>;
+    }
+  }
+}
+
+// First key that no query of the tile may look at.
+int64_t keys_end(const AttentionArgs& x, int64_t q1) {
+  return x.causal ? least(x.keys, q1) : x.keys;
+}
+
+// Online softmax: s becomes exp(s − maximum); `most` and `sum` are updated, `keep` says by how much
+// the earlier result must shrink. Sums in f64.
+template <class T>
+void soften(T* s, int64_t rows, int64_t columns, T* most, double* sum, T* keep) {
+  for (int64_t i = 0; i < rows; ++i) {
+    T* row = s + i * columns;
+    T top = most[i];
+    int bad = 0;  // NaN must reach the result
+#pragma omp simd reduction(max : top) reduction(| : bad)
+    for (int64_t j = 0; j < columns; ++j) {
+      top = row[j] > top ? row[j] : top;
+      bad |= row[j] != row[j];
+    }
+    if (bad) top = T(__builtin_nan(""));
+    if (top == kMinusInf<T>) {
+      for (int64_t j = 0; j < columns; ++j) row[j] = 0;
+      keep[i] = 1;
+      continue;
+    }
+    keep[i] = math::exp(most[i] - top);
+    most[i] = top;
+    double total = 0;
+#pragma omp simd
+    for (int64_t j = 0; j < columns; ++j) row[j] = math::exp(row[j] - top);
+#pragma omp simd reduction(+ : total)
+    for (int64_t j = 0; j < columns; ++j) total += double(row[j]);
+    sum[i] = sum[i] * double(keep[i]) + total;
+  }
+}
+
+template <class T>
+void forward_rows(const AttentionArgs& x, const Head<T>& h, int64_t q0, int64_t q1) {
+  const int64_t rows = q1 - q0, width = x.width;
+  Buffer<T> s(rows * kKeyTile), most(rows), keep(rows);
+  Buffer<double> sum(rows);
+  T* out = h.o + q0 * width;
+  for (int64_t i = 0; i < rows; ++i) {
+    most.data[i] = kMinusInf<T>;
+    sum.data[i] = 0;
+  }
+  for (int64_t i = 0; i < rows * width; ++i) out[i] = 0;
+  const int64_t end = keys_end(x, q1);
+  for (int64_t k0 = 0; k0 < end; k0 += kKeyTile) {
+    const Tile t{q0, q1, k0, least(end, k0 + kKeyTile)};
+    scores(x, h, t, s.data);
+    soften(s.data, rows, t.columns(), most.data, sum.data, keep.data);
+    if (k0 > 0) {
+      for (int64_t i = 0; i < rows; ++i) {
+        if (keep.data[i] == 1) continue;
+        for (int64_t e = 0; e < width; ++e) out[i * width + e] *= keep.data[i];
+      }
+    }
+    blas::gemm(blas::Gemm<T>{.m = rows,
+                             .n = width,
+                             .k = t.columns(),
+                             .a = s.data,
+                             .lda = t.columns(),
+                             .b = h.v + k0 * x.v_row,
+                             .ldb = x.v_row,
+                             .beta = T(k0 > 0),
+                             .c = out,
+                             .ldc = width});
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    const double total = sum.data[i];
+    const bool blind = total == 0;  // may look nowhere
+    const T factor = blind ? T(0) : T(1 / total);
+    for (int64_t e = 0; e < width; ++e) out[i * width + e] *= factor;
+    h.lse[q0 + i] = blind ? kMinusInf<T> : T(double(most.data[i]) + __builtin_log(total));
+  }
+}
+
+template <class T>
+void attention(const AttentionArgs& x) {
+  const int64_t tiles = (x.queries + kQueryTile - 1) / kQueryTile;
+  const auto task = [&](int64_t i) {
+    const int64_t q0 = i % tiles * kQueryTile;
+    forward_rows(x, head_at<T>(x, i / tiles), q0, least(x.queries, q0 + kQueryTile));
+  };
+  const int64_t tasks = x.batch * tiles;
+  const int64_t work = x.queries * x.keys * (x.depth + x.width) / (tiles > 0 ? tiles : 1);
+  parallel_for(tasks, 1 + 4 * kGrain / (work + 1), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) task(i);
+  });
+}
+
+// Gradients of one head.
+template <class T>
+struct HeadGradient {
+  const T* g;
+  T *dq, *dk, *dv;
+};
+
+// p [rows, columns] = probabilities of a tile, from the saved lse.
+template <class T>
+void probabilities(const AttentionArgs& x, const Head<T>& h, const Tile& t, T* p) {
+  scores(x, h, t, p);
+  for (int64_t i = 0; i < t.rows(); ++i) {
+    T* row = p + i * t.columns();
+    const T lse = h.lse[t.q0 + i];
+    if (lse == kMinusInf<T>) {
+      for (int64_t j = 0; j < t.columns(); ++j) row[j] = 0;
+      continue;
+    }
+#pragma omp simd
+    for (int64_t j = 0; j < t.columns(); ++j) row[j] = math::exp(row[j] - lse);
+  }
+}
+
+// Adds what one tile gives: dv += pᵀ g; ds = p ∘ (g vᵀ − dot); dq += ds k; dk += dsᵀ q.
+template <class T>
+void tile_gradients(const AttentionArgs& x, const Head<T>& h, const HeadGradient<T>& d,
+                    const Tile& t, const T* dot, T* p, T* ds) {
+  const int64_t rows = t.rows(), n = t.columns();
+  probabilities(x, h, t, p);
+  const T* g = d.g + t.q0 * x.width;
+  blas::gemm(blas::Gemm<T>{.transpose_a = true,
+                           .m = n,
+                           .n = x.width,
+                           .k = rows,
+                           .a = p,
+                           .lda = n,
+                           .b = g,
+                           .ldb = x.width,
+                           .beta = 1,
+                           .c = d.dv + t.k0 * x.width,
+                           .ldc = x.width});
+  blas::gemm(blas::Gemm<T>{.transpose_b = true,
+                           .m = rows,
+                           .n = n,
+                           .k = x.width,
+                           .a = g,
+                           .lda = x.width,
+                           .b = h.v + t.k0 * x.v_row,
+                           .ldb = x.v_row,
+                           .c = ds,
+                           .ldc = n});
+  for (int64_t i = 0; i < rows; ++i) {
+    T* row = ds + i * n;
+    const T* weights = p + i * n;
+    const T sum = dot[i];
+#pragma omp simd
+    for (int64_t j = 0; j < n; ++j) row[j] = weights[j] * (row[j] - sum);
+  }
+  blas::gemm(blas::Gemm<T>{.m = rows,
+                           .n = x.depth,
+                           .k = n,
+                           .alpha = T(x.scale),
+                           .a = ds,
+                           .lda = n,
+                           .b = h.k + t.k0 * x.k_row,
+                           .ldb = x.k_row,
+                           .beta = 1,
+                           .c = d.dq + t.q0 * x.depth,
+                           .ldc = x.depth});
+  blas::gemm(blas::Gemm<T>{.transpose_a = true,
+                           .m = n,
+                           .n = x.depth,
+                           .k = rows,
+                           .alpha = T(x.scale),
+                           .a = ds,
+                           .lda = n,
+                           .b = h.q + t.q0 * x.q_row,
+                           .ldb = x.q_row,
+                           .beta = 1,
+                           .c = d.dk + t.k0 * x.depth,
+                           .ldc = x.depth});
+}
+
+template <class T>
+void backward_head(const AttentionArgs& x, const Head<T>& h, const HeadGradient<T>& d) {
+  for (int64_t i = 0; i < x.queries * x.depth; ++i) d.dq[i] = 0;
+  for (int64_t i = 0; i < x.keys * x.depth; ++i) d.dk[i] = 0;
+  for (int64_t i = 0; i < x.keys * x.width; ++i) d.dv[i] = 0;
+  Buffer<T> p(kQueryTile * kKeyTile), ds(kQueryTile * kKeyTile), dot(kQueryTile);
+  for (int64_t q0 = 0; q0 < x.queries; q0 += kQueryTile) {
+    const int64_t q1 = least(x.queries, q0 + kQueryTile);
+    for (int64_t i = q0; i < q1; ++i) {
+      double sum = 0;
+      for (int64_t e = 0; e < x.width; ++e) {
+        sum += double(d.g[i * x.width + e]) * double(h.o[i * x.width + e]);
+      }
+      dot.data[i - q0] = T(sum);
+    }
+    const int64_t end = keys_end(x, q1);
+    for (int64_t k0 = 0; k0 < end; k0 += kKeyTile) {
+      const Tile t{q0, q1, k0, least(end, k0 + kKeyTile)};
+      tile_gradients(x, h, d, t, dot.data, p.data, ds.data);
+    }
+  }
+}
+
+template <class T>
+void attention_backward(const AttentionArgs& x) {
+  const int64_t work = x.queries * x.keys * (x.depth + x.width);
+  parallel_for(x.batch, 1 + 4 * kGrain / (work + 1), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const HeadGradient<T> d{static_cast<const T*>(x.upstream) + i * x.queries * x.width,
+                              static_cast<T*>(x.dq) + i * x.queries * x.depth,
+                              static_cast<T*>(x.dk) + i * x.keys * x.depth,
+                              static_cast<T*>(x.dv) + i * x.keys * x.width};
+      backward_head(x, head_at<T>(x, i), d);
+    }
+  });
+}
+
+template <class T>
+void register_type(DType dtype) {
+  kernels::attention.set(DeviceKind::cpu, dtype, &attention<T>);
+  kernels::attention_backward.set(DeviceKind::cpu, dtype, &attention_backward<T>);
+}
+
+}  // namespace
+
+void register_attention_kernels() {
+  register_type<double>(DType::f64);
+  register_type<float>(DType::f32);
+}
+
+}  // namespace cutaway::cpu::CUTAWAY_VARIANT
