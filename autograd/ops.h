@@ -10,8 +10,10 @@
 #include <cutaway/autograd/ops/elementary.h>
 #include <cutaway/autograd/ops/linear.h>
 #include <cutaway/autograd/ops/matmul.h>
+#include <cutaway/autograd/ops/norm.h>
 #include <cutaway/autograd/ops/pointwise.h>
 #include <cutaway/autograd/ops/pool.h>
 #include <cutaway/autograd/ops/reduce.h>
 #include <cutaway/autograd/ops/scan.h>
 #include <cutaway/autograd/ops/shape.h>
+#include <cutaway/autograd/ops/softmax.h>

@@ -17,7 +17,9 @@
   X(sum) \
   X(reduce) \
   X(extreme) \
-  X(scan)
+  X(scan) \
+  X(softmax) \
+  X(norm)
 
 namespace cutaway {
 

@@ -259,10 +259,53 @@ void channel_dots(const ChannelArgs& a) {
 }
 
 template <class T>
+void channel_terms(const ChannelTermsArgs& a) {
+  const T *weight = static_cast<const T*>(a.weight), *bias = static_cast<const T*>(a.bias);
+  for (int64_t s = 0; s < a.channels / a.per_stat; ++s) a.rstd[s] = 1 / std::sqrt(a.var[s] + a.eps);
+  for (int64_t k = 0; k < a.channels; ++k) {
+    const int64_t s = k / a.per_stat, w = k % a.weights;
+    a.center[k] = a.mean[s];
+    a.scale[k] = weight ? a.rstd[s] * wide(weight[w]) : a.rstd[s];
+    a.shift[k] = bias ? wide(bias[w]) : 0;
+  }
+}
+
+// With x̂ = (x − mean) rstd and ĝ = g · weight: dx = rstd (ĝ − mean ĝ − x̂ mean(ĝ x̂)), the means over
+// all channels of a statistic; only rstd ĝ when statistics are fixed.
+template <class T>
+void channel_grad_terms(const ChannelTermsArgs& a) {
+  const T* weight = static_cast<const T*>(a.weight);
+  const auto factor = [&](int64_t k) { return weight ? wide(weight[k % a.weights]) : 1.0; };
+  for (int64_t first = 0, s = 0; first < a.channels; first += a.per_stat, ++s) {
+    const double rstd = a.rstd[s];
+    double mean_g = 0, mean_gx = 0;
+    for (int64_t k = first; k < first + a.per_stat; ++k) {
+      mean_g += factor(k) * a.sum[k] / a.count;
+      mean_gx += factor(k) * a.dot[k] * rstd / a.count;
+    }
+    for (int64_t k = first; k < first + a.per_stat; ++k) {
+      a.center[k] = a.mean[s];
+      a.grad_scale[k] = rstd * factor(k);
+      a.scale[k] = a.fixed ? 0 : -rstd * rstd * mean_gx;
+      a.shift[k] = a.fixed ? 0 : -rstd * mean_g;
+    }
+  }
+  for (int64_t w = 0; w < a.weights; ++w) {
+    double dot = 0, sum = 0;
+    for (int64_t k = w; k < a.channels; k += a.weights) {
+      dot += a.dot[k] * a.rstd[k / a.per_stat];
+      sum += a.sum[k];
+    }
+    if (a.grad_weight) static_cast<T*>(a.grad_weight)[w] = T(dot);
+    if (a.grad_bias) static_cast<T*>(a.grad_bias)[w] = T(sum);
+  }
+}
+
+template <class T>
 void update_running(const RunningArgs& a) {
   T* running = static_cast<T*>(a.running);
   for (int64_t i = 0; i < a.n; ++i) {
-    running[i] = T((1 - a.momentum) * wide(running[i]) + a.momentum * a.value[i]);
+    running[i] = T((1 - a.momentum) * wide(running[i]) + a.momentum * a.factor * a.value[i]);
   }
 }
 
@@ -275,6 +318,8 @@ void set_norms(DType t) {
   kernels::channel_affine.set(cpu, t, &channel_affine<T>);
   kernels::channel_dots.set(cpu, t, &channel_dots<T>);
   kernels::channel_backward.set(cpu, t, &channel_backward<T>);
+  kernels::channel_terms.set(cpu, t, &channel_terms<T>);
+  kernels::channel_grad_terms.set(cpu, t, &channel_grad_terms<T>);
   kernels::update_running.set(cpu, t, &update_running<T>);
 }
 

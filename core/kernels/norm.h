@@ -19,11 +19,34 @@ struct ChannelArgs {
   double* dot = nullptr;
 };
 
-// running = (1 − momentum) running + momentum · value, over [n].
+// Terms of the channels from statistics and weights. A statistic is shared by `per_stat` channels
+// that follow each other; channel k has weight k % weights. Pointers may be null where said.
+struct ChannelTermsArgs {
+  int64_t channels = 0, per_stat = 1, weights = 1;
+  double count = 1;  // elements of one statistic
+  double eps = 0;
+  bool fixed = false;            // statistics do not depend on x (batch_norm in evaluation)
+  const double* mean = nullptr;  // [channels / per_stat]
+  const double* var = nullptr;   // forward: variance (divided by count)
+  double* rstd = nullptr;        // written in forward, read in backward
+  const void* weight = nullptr;  // [weights], may be null
+  const void* bias = nullptr;    // [weights], may be null
+  double* center = nullptr;      // results [channels]
+  double* scale = nullptr;
+  double* shift = nullptr;
+  double* grad_scale = nullptr;
+  const double* sum = nullptr;  // backward: of channel_dots
+  const double* dot = nullptr;
+  void* grad_weight = nullptr;  // [weights], may be null
+  void* grad_bias = nullptr;    // [weights], may be null
+};
+
+// running = (1 − momentum) running + momentum · factor · value, over [n].
 struct RunningArgs {
   void* running = nullptr;
   const double* value = nullptr;
   double momentum = 0;
+  double factor = 1;
   int64_t n = 0;
 };
 
@@ -36,6 +59,10 @@ inline constinit Kernel<ChannelArgs> channel_affine{"channel_affine"};
 inline constinit Kernel<ChannelArgs> channel_dots{"channel_dots"};
 // dx = grad_scale g + scale (x − center) + shift.
 inline constinit Kernel<ChannelArgs> channel_backward{"channel_backward"};
+// center = mean, scale = rstd · weight, shift = bias.
+inline constinit Kernel<ChannelTermsArgs> channel_terms{"channel_terms"};
+// Terms of channel_backward, and the gradients of weight and bias.
+inline constinit Kernel<ChannelTermsArgs> channel_grad_terms{"channel_grad_terms"};
 inline constinit Kernel<RunningArgs> update_running{"update_running"};
 }  // namespace kernels
 
