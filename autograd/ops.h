@@ -17,4 +17,3 @@
 #include <cutaway/autograd/ops/scan.h>
 #include <cutaway/autograd/ops/shape.h>
 #include <cutaway/autograd/ops/softmax.h>
-#include <cutaway/autograd/ops/special.h>

@@ -19,8 +19,7 @@
   X(extreme) \
   X(scan) \
   X(softmax) \
-  X(norm) \
-  X(channel_norm)
+  X(norm)
 
 namespace cutaway {
 

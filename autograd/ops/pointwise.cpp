@@ -5,7 +5,6 @@
   X(arithmetic)                    \
   X(select)                        \
   X(elementary)                    \
-  X(special)                       \
   X(activation)                    \
   X(compare)                       \
   X(logic)                         \

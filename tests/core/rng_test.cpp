@@ -110,7 +110,9 @@ TEST(Bounded, FC_2276_RangesBeyond32Bits) {
 TEST(Bounded, NoBiasForHugeRanges) {
   const uint64_t quarter = uint64_t{1} << 62;
   int thirds[3] = {};
-  for (uint64_t i = 0; i < 30000; ++i) ++thirds[math::bounded_u64(9, 0, 0, i, 3 * quarter) / quarter];
+  for (uint64_t i = 0; i < 30000; ++i) {
+    ++thirds[math::bounded_u64(9, 0, 0, i, 3 * quarter) / quarter];
+  }
   const double sigma = std::sqrt(30000 * (1.0 / 3) * (2.0 / 3));
   for (const int times : thirds) EXPECT_LT(std::abs(times - 10000), 5 * sigma);
   int odd = 0;  // products without rejection leave residue 2 of 3 out
