@@ -14,6 +14,15 @@
 #define CUTAWAY_HD inline
 #endif
 
+// Unrolls the loop that follows, whose trip count is a constant up to 16.
+#if defined(__CUDACC__)
+#define CUTAWAY_UNROLL _Pragma("unroll")
+#elif defined(__GNUC__) && !defined(__clang__)
+#define CUTAWAY_UNROLL _Pragma("GCC unroll 16")
+#else
+#define CUTAWAY_UNROLL
+#endif
+
 namespace cutaway::math::detail {
 
 // The bit pattern of a float or double, and back.
@@ -47,7 +56,7 @@ CUTAWAY_HD double madd(double a, double b, double c) {
 // a·b, rounded, and never fused with a sum that follows. Random numbers use it to be the same bits
 // on every device.
 #if defined(__has_builtin)
-#if __has_builtin(__builtin_assoc_barrier)
+#if __has_builtin(__builtin_assoc_barrier) && !defined(__CUDACC__)
 #define CUTAWAY_HAS_ASSOC_BARRIER 1
 #endif
 #endif
@@ -80,9 +89,7 @@ CUTAWAY_HD double mul_rounded(double a, double b) {
 template <class T, int N>
 CUTAWAY_HD T poly(T x, const T (&c)[N]) {
   T sum = c[N - 1];
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDA_ARCH__)
-#pragma GCC unroll 16
-#endif
+  CUTAWAY_UNROLL
   for (int i = N - 2; i >= 0; --i) sum = madd(sum, x, c[i]);
   return sum;
 }

@@ -19,9 +19,12 @@ inline constexpr float kLog2E = 0x1.715476p0f;
 inline constexpr float kLn2High = 0x1.62ep-1f, kLn2Low = 0x1.0bfbe8p-15f;
 inline constexpr float kMinNormalF = 0x1p-126f;
 
-// e^r = 1 + r + r² P(r) for |r| ≤ ln 2 / 2.
-inline constexpr float kExpm1[] = {0.5f,           0.166666359f,   0.0416665114f,
-                                   0.00834150985f, 0.00139305391f, 0.000150461055f};
+// e^r − 1 = r + r² P(r) for |r| ≤ ln 2 / 2.
+CUTAWAY_HD float expm1_small(float r) {
+  constexpr float kC[] = {0.5f,           0.166666359f,   0.0416665114f,
+                          0.00834150985f, 0.00139305391f, 0.000150461055f};
+  return madd(r * r, poly(r, kC), r);
+}
 
 // 2^k for −126 ≤ k ≤ 127, k in two's complement.
 CUTAWAY_HD float pow2(uint32_t k) { return from_bits((k + 127u) << 23); }
@@ -37,7 +40,7 @@ CUTAWAY_HD ExpParts exp_parts(float x) {
   const float t = madd(c, kLog2E, kRoundF), n = t - kRoundF;
   float r = madd(n, -kLn2High, c);
   r = madd(n, -kLn2Low, r);
-  const float p = madd(r * r, poly(r, kExpm1), r) + 1.0f;
+  const float p = expm1_small(r) + 1.0f;
   const uint32_t k = bits(t) - bits(kRoundF);
   const uint32_t half = static_cast<uint32_t>(static_cast<int32_t>(k) >> 1);
   return {p, pow2(half), pow2(k - half)};
@@ -80,7 +83,7 @@ CUTAWAY_HD float expm1(float x) {
   const float t = madd(c, kLog2E, kRoundF), n = t - kRoundF;
   float r = madd(n, -kLn2High, c);
   r = madd(n, -kLn2Low, r);
-  const float p = madd(r * r, poly(r, kExpm1), r);
+  const float p = expm1_small(r);
   const float half = pow2(bits(t) - bits(kRoundF) - 1u);  // 2^(n−1): 2^128 has no f32
   const float y = madd(p, half, half - 0.5f) * 2.0f;
   return abs_of(x) < 0x1p-60f ? x : y;

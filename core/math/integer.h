@@ -1,7 +1,6 @@
 #pragma once
 #include <cutaway/core/math/config.h>
 
-#include <limits>
 #include <type_traits>
 
 // Integer arithmetic without undefined behaviour, for i8, i32, i64 and u8. Results that do not fit
@@ -96,7 +95,9 @@ CUTAWAY_HD T saturate(F x) {
   if constexpr (std::is_same_v<T, bool>) {
     return x != F(0);  // NaN is true
   } else {
-    constexpr T kLow = std::numeric_limits<T>::min(), kHigh = std::numeric_limits<T>::max();
+    constexpr int kDigits = 8 * static_cast<int>(sizeof(T)) - (std::is_signed_v<T> ? 1 : 0);
+    constexpr T kHigh = static_cast<T>((uint64_t{1} << (kDigits - 1)) * 2 - 1);
+    constexpr T kLow = std::is_signed_v<T> ? static_cast<T>(-kHigh - 1) : T(0);
     // Both bounds are exact: the upper is the first power of two beyond T.
     constexpr F kAbove = F(kHigh / 2 + 1) * F(2), kLowest = F(kLow);
     const bool inside = x > kLowest - F(1) && x < kAbove;  // kLowest − 1 may round to kLowest

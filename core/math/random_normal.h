@@ -18,9 +18,7 @@ CUTAWAY_HD T madd2(T a, T b, T c) {
 template <class T, int N>
 CUTAWAY_HD T poly2(T x, const T (&c)[N]) {
   T sum = c[N - 1];
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDA_ARCH__)
-#pragma GCC unroll 16
-#endif
+  CUTAWAY_UNROLL
   for (int i = N - 2; i >= 0; --i) sum = madd2(sum, x, c[i]);
   return sum;
 }
