@@ -17,3 +17,4 @@
 #include <cutaway/autograd/ops/scan.h>
 #include <cutaway/autograd/ops/shape.h>
 #include <cutaway/autograd/ops/softmax.h>
+#include <cutaway/autograd/ops/special.h>

@@ -19,7 +19,8 @@
   X(extreme) \
   X(scan) \
   X(softmax) \
-  X(norm)
+  X(norm) \
+  X(channel_norm)
 
 namespace cutaway {
 

@@ -10,104 +10,99 @@ namespace {
 
 // ---- sums
 
-const OpRecord kAdd{
-    .name = "add",
-    .signature = "add(a, b) → y",
-    .meaning = "Sum of two tensors.",
-    .formula = "y = a + b",
-    .shapes = kBroadcastShapes,
-    .dtypes = kAllTypes,
-    .forward = forward<kernels::add>,
-    .backward_text = "da = g, db = g",
-    .backward =
-        [](Backward& b) {
-          if (b.needs(0)) b.set(0, b.upstream());
-          if (b.needs(1)) b.set(1, b.upstream());
-        },
-    .samples = add_samples};
+const OpRecord kAdd{.name = "add",
+                    .signature = "add(a, b) → y",
+                    .meaning = "Sum of two tensors.",
+                    .formula = "y = a + b",
+                    .shapes = kBroadcastShapes,
+                    .dtypes = kAllTypes,
+                    .forward = forward<kernels::add>,
+                    .backward_text = "da = g, db = g",
+                    .backward =
+                        [](Backward& b) {
+                          if (b.needs(0)) b.set(0, b.upstream());
+                          if (b.needs(1)) b.set(1, b.upstream());
+                        },
+                    .samples = add_samples};
 
-const OpRecord kAddScalar{
-    .name = "add_scalar",
-    .signature = "add(a, s) → y",
-    .meaning = "Sum of a tensor and a number.",
-    .formula = "y = a + s",
-    .shapes = kSameShape,
-    .dtypes = kNumbers,
-    .forward = forward_literal<kernels::add_scalar>,
-    .backward_text = "da = g",
-    .backward = [](Backward& b) { b.set(0, b.upstream()); },
-    .samples = add_scalar_samples};
+const OpRecord kAddScalar{.name = "add_scalar",
+                          .signature = "add(a, s) → y",
+                          .meaning = "Sum of a tensor and a number.",
+                          .formula = "y = a + s",
+                          .shapes = kSameShape,
+                          .dtypes = kNumbers,
+                          .forward = forward_literal<kernels::add_scalar>,
+                          .backward_text = "da = g",
+                          .backward = [](Backward& b) { b.set(0, b.upstream()); },
+                          .samples = add_scalar_samples};
 
-const OpRecord kAddScaled{
-    .name = "add_scaled",
-    .signature = "add_scaled(a, b, alpha) → y",
-    .meaning = "Sum of a tensor and a multiple of another.",
-    .formula = "y = a + alpha · b",
-    .shapes = kBroadcastShapes,
-    .dtypes = kNumbers,
-    .forward =
-        [](Call& c) {
-          const Scalar& s = c.attrs<LiteralAttrs>().s;
-          const Constants constants{.f = {s.f}, .i = {s.i}};
-          const DType type = promoted_type(c), result = literal_type(type, s);
-          elementwise(c, kernels::add_scaled, Types::promote, &constants,
-                      type == result ? nullptr : &result);
-        },
-    .backward_text = "da = g, db = alpha · g",
-    .backward =
-        [](Backward& b) {
-          if (b.needs(0)) b.set(0, b.upstream());
-          if (b.needs(1)) b.set(1, mul(b.upstream(), b.attrs<LiteralAttrs>().s));
-        },
-    .samples = add_scaled_samples};
+const OpRecord kAddScaled{.name = "add_scaled",
+                          .signature = "add_scaled(a, b, alpha) → y",
+                          .meaning = "Sum of a tensor and a multiple of another.",
+                          .formula = "y = a + alpha · b",
+                          .shapes = kBroadcastShapes,
+                          .dtypes = kNumbers,
+                          .forward =
+                              [](Call& c) {
+                                const Scalar& s = c.attrs<LiteralAttrs>().s;
+                                const Constants constants{.f = {s.f}, .i = {s.i}};
+                                const DType type = promoted_type(c), result = literal_type(type, s);
+                                elementwise(c, kernels::add_scaled, Types::promote, &constants,
+                                            type == result ? nullptr : &result);
+                              },
+                          .backward_text = "da = g, db = alpha · g",
+                          .backward =
+                              [](Backward& b) {
+                                if (b.needs(0)) b.set(0, b.upstream());
+                                if (b.needs(1))
+                                  b.set(1, mul(b.upstream(), b.attrs<LiteralAttrs>().s));
+                              },
+                          .samples = add_scaled_samples};
 
-const OpRecord kSub{
-    .name = "sub",
-    .signature = "sub(a, b) → y",
-    .meaning = "Difference of two tensors.",
-    .formula = "y = a − b",
-    .shapes = kBroadcastShapes,
-    .dtypes = kNumbers,
-    .forward = forward<kernels::sub>,
-    .backward_text = "da = g, db = −g",
-    .backward =
-        [](Backward& b) {
-          if (b.needs(0)) b.set(0, b.upstream());
-          if (b.needs(1)) b.set(1, neg(b.upstream()));
-        },
-    .samples = sub_samples};
+const OpRecord kSub{.name = "sub",
+                    .signature = "sub(a, b) → y",
+                    .meaning = "Difference of two tensors.",
+                    .formula = "y = a − b",
+                    .shapes = kBroadcastShapes,
+                    .dtypes = kNumbers,
+                    .forward = forward<kernels::sub>,
+                    .backward_text = "da = g, db = −g",
+                    .backward =
+                        [](Backward& b) {
+                          if (b.needs(0)) b.set(0, b.upstream());
+                          if (b.needs(1)) b.set(1, neg(b.upstream()));
+                        },
+                    .samples = sub_samples};
 
-const OpRecord kRsubScalar{
-    .name = "rsub_scalar",
-    .signature = "sub(s, a) → y",
-    .meaning = "Difference of a number and a tensor.",
-    .formula = "y = s − a",
-    .shapes = kSameShape,
-    .dtypes = kNumbers,
-    .forward = forward_literal<kernels::rsub_scalar>,
-    .backward_text = "da = −g",
-    .backward = [](Backward& b) { b.set(0, neg(b.upstream())); },
-    .samples = rsub_scalar_samples};
+const OpRecord kRsubScalar{.name = "rsub_scalar",
+                           .signature = "sub(s, a) → y",
+                           .meaning = "Difference of a number and a tensor.",
+                           .formula = "y = s − a",
+                           .shapes = kSameShape,
+                           .dtypes = kNumbers,
+                           .forward = forward_literal<kernels::rsub_scalar>,
+                           .backward_text = "da = −g",
+                           .backward = [](Backward& b) { b.set(0, neg(b.upstream())); },
+                           .samples = rsub_scalar_samples};
 
 // ---- products
 
-const OpRecord kMul{
-    .name = "mul",
-    .signature = "mul(a, b) → y",
-    .meaning = "Product of two tensors.",
-    .formula = "y = a · b",
-    .shapes = kBroadcastShapes,
-    .dtypes = kAllTypes,
-    .save_inputs = 0b11,
-    .cross = true,
-    .forward = forward<kernels::mul>,
-    .backward_text = "da = g ⊙ b, db = g ⊙ a",
-    .backward =
-        [](Backward& b) {
-          if (b.needs(0)) b.set(0, mul(b.upstream(), b.input(1)));
-          if (b.needs(1)) b.set(1, mul(b.upstream(), b.input(0)));
-        },
-    .samples = mul_samples};
+const OpRecord kMul{.name = "mul",
+                    .signature = "mul(a, b) → y",
+                    .meaning = "Product of two tensors.",
+                    .formula = "y = a · b",
+                    .shapes = kBroadcastShapes,
+                    .dtypes = kAllTypes,
+                    .save_inputs = 0b11,
+                    .cross = true,
+                    .forward = forward<kernels::mul>,
+                    .backward_text = "da = g ⊙ b, db = g ⊙ a",
+                    .backward =
+                        [](Backward& b) {
+                          if (b.needs(0)) b.set(0, mul(b.upstream(), b.input(1)));
+                          if (b.needs(1)) b.set(1, mul(b.upstream(), b.input(0)));
+                        },
+                    .samples = mul_samples};
 
 const OpRecord kMulScalar{
     .name = "mul_scalar",
@@ -121,23 +116,22 @@ const OpRecord kMulScalar{
     .backward = [](Backward& b) { b.set(0, mul(b.upstream(), b.attrs<LiteralAttrs>().s)); },
     .samples = mul_scalar_samples};
 
-const OpRecord kDiv{
-    .name = "div",
-    .signature = "div(a, b) → y",
-    .meaning = "Quotient of two tensors; of integers too it is a float.",
-    .formula = "y = a / b",
-    .shapes = kBroadcastShapes,
-    .save_inputs = 0b10,
-    .save_outputs = 1,
-    .forward = forward<kernels::div, Types::floating>,
-    .backward_text = "da = g / b, db = −g ⊙ y / b",
-    .backward =
-        [](Backward& b) {
-          const Tensor d = b.input(1);
-          if (b.needs(0)) b.set(0, div(b.upstream(), d));
-          if (b.needs(1)) b.set(1, neg(div(mul(b.upstream(), b.output()), d)));
-        },
-    .samples = div_samples};
+const OpRecord kDiv{.name = "div",
+                    .signature = "div(a, b) → y",
+                    .meaning = "Quotient of two tensors; of integers too it is a float.",
+                    .formula = "y = a / b",
+                    .shapes = kBroadcastShapes,
+                    .save_inputs = 0b10,
+                    .save_outputs = 1,
+                    .forward = forward<kernels::div, Types::floating>,
+                    .backward_text = "da = g / b, db = −g ⊙ y / b",
+                    .backward =
+                        [](Backward& b) {
+                          const Tensor d = b.input(1);
+                          if (b.needs(0)) b.set(0, div(b.upstream(), d));
+                          if (b.needs(1)) b.set(1, neg(div(mul(b.upstream(), b.output()), d)));
+                        },
+                    .samples = div_samples};
 
 const OpRecord kDivScalar{
     .name = "div_scalar",
@@ -160,8 +154,7 @@ const OpRecord kRdivScalar{
     .save_outputs = 1,
     .forward = forward_literal<kernels::rdiv_scalar, Types::floating>,
     .backward_text = "da = −g ⊙ y / a",
-    .backward =
-        [](Backward& b) { b.set(0, neg(div(mul(b.upstream(), b.output()), b.input(0)))); },
+    .backward = [](Backward& b) { b.set(0, neg(div(mul(b.upstream(), b.output()), b.input(0)))); },
     .samples = rdiv_scalar_samples};
 
 // ---- whole quotients
@@ -186,17 +179,16 @@ void forward_whole_literal(Call& c) {
   elementwise_literal(c, kKernel, Types::promote);
 }
 
-const OpRecord kFloorDivide{
-    .name = "floor_divide",
-    .signature = "floor_divide(a, b) → y",
-    .meaning = "Quotient rounded toward −∞.",
-    .formula = "y = ⌊a / b⌋",
-    .shapes = kBroadcastShapes,
-    .dtypes = kNumbers,
-    .forward = forward_whole<kernels::floor_divide>,
-    .backward_text = kStep,
-    .backward = zero_backward,
-    .samples = floor_divide_samples};
+const OpRecord kFloorDivide{.name = "floor_divide",
+                            .signature = "floor_divide(a, b) → y",
+                            .meaning = "Quotient rounded toward −∞.",
+                            .formula = "y = ⌊a / b⌋",
+                            .shapes = kBroadcastShapes,
+                            .dtypes = kNumbers,
+                            .forward = forward_whole<kernels::floor_divide>,
+                            .backward_text = kStep,
+                            .backward = zero_backward,
+                            .samples = floor_divide_samples};
 
 const OpRecord kFloorDivideScalar{
     .name = "floor_divide_scalar",
@@ -241,17 +233,16 @@ const OpRecord kRemainderScalar{
 
 // ---- one operand
 
-const OpRecord kNeg{
-    .name = "neg",
-    .signature = "neg(x) → y",
-    .meaning = "Negative of each element.",
-    .formula = "y = −x",
-    .shapes = kSameShape,
-    .dtypes = kNumbers,
-    .forward = forward<kernels::neg>,
-    .backward_text = "dx = −g",
-    .backward = [](Backward& b) { b.set(0, neg(b.upstream())); },
-    .samples = neg_samples};
+const OpRecord kNeg{.name = "neg",
+                    .signature = "neg(x) → y",
+                    .meaning = "Negative of each element.",
+                    .formula = "y = −x",
+                    .shapes = kSameShape,
+                    .dtypes = kNumbers,
+                    .forward = forward<kernels::neg>,
+                    .backward_text = "dx = −g",
+                    .backward = [](Backward& b) { b.set(0, neg(b.upstream())); },
+                    .samples = neg_samples};
 
 const OpRecord kReciprocal{
     .name = "reciprocal",
@@ -269,30 +260,28 @@ const OpRecord kReciprocal{
     .backward = [](Backward& b) { b.set(0, neg(mul(b.upstream(), square(b.output())))); },
     .samples = reciprocal_samples};
 
-const OpRecord kAbs{
-    .name = "abs",
-    .signature = "abs(x) → y",
-    .meaning = "Absolute value; its derivative at 0 is taken as 0.",
-    .formula = "y = |x|",
-    .shapes = kSameShape,
-    .dtypes = kNumbers,
-    .save_inputs = 1,
-    .forward = forward<kernels::abs>,
-    .backward_text = "dx = g ⊙ sign(x)",
-    .backward = [](Backward& b) { b.set(0, mul(b.upstream(), sign(b.input(0)))); },
-    .samples = abs_samples};
+const OpRecord kAbs{.name = "abs",
+                    .signature = "abs(x) → y",
+                    .meaning = "Absolute value; its derivative at 0 is taken as 0.",
+                    .formula = "y = |x|",
+                    .shapes = kSameShape,
+                    .dtypes = kNumbers,
+                    .save_inputs = 1,
+                    .forward = forward<kernels::abs>,
+                    .backward_text = "dx = g ⊙ sign(x)",
+                    .backward = [](Backward& b) { b.set(0, mul(b.upstream(), sign(b.input(0)))); },
+                    .samples = abs_samples};
 
-const OpRecord kSign{
-    .name = "sign",
-    .signature = "sign(x) → y",
-    .meaning = "−1, 0 or 1 by the sign; NaN stays.",
-    .formula = "y = x / |x|, 0 at 0",
-    .shapes = kSameShape,
-    .dtypes = kNumbers,
-    .forward = forward<kernels::sign>,
-    .backward_text = kStep,
-    .backward = zero_backward,
-    .samples = sign_samples};
+const OpRecord kSign{.name = "sign",
+                     .signature = "sign(x) → y",
+                     .meaning = "−1, 0 or 1 by the sign; NaN stays.",
+                     .formula = "y = x / |x|, 0 at 0",
+                     .shapes = kSameShape,
+                     .dtypes = kNumbers,
+                     .forward = forward<kernels::sign>,
+                     .backward_text = kStep,
+                     .backward = zero_backward,
+                     .samples = sign_samples};
 
 const OpRecord kSquare{
     .name = "square",
@@ -327,9 +316,7 @@ Tensor div(TensorArg a, TensorArg b) { return run(kDiv, {a, b}); }
 Tensor div(TensorArg a, Scalar b) { return run(kDivScalar, {a}, LiteralAttrs{b}); }
 Tensor div(Scalar a, TensorArg b) { return run(kRdivScalar, {b}, LiteralAttrs{a}); }
 Tensor floor_divide(TensorArg a, TensorArg b) { return run(kFloorDivide, {a, b}); }
-Tensor floor_divide(TensorArg a, Scalar b) {
-  return run(kFloorDivideScalar, {a}, LiteralAttrs{b});
-}
+Tensor floor_divide(TensorArg a, Scalar b) { return run(kFloorDivideScalar, {a}, LiteralAttrs{b}); }
 Tensor remainder(TensorArg a, TensorArg b) { return run(kRemainder, {a, b}); }
 Tensor remainder(TensorArg a, Scalar b) { return run(kRemainderScalar, {a}, LiteralAttrs{b}); }
 Tensor neg(TensorArg x) { return run(kNeg, {x}); }
@@ -339,10 +326,10 @@ Tensor sign(TensorArg x) { return run(kSign, {x}); }
 Tensor square(TensorArg x) { return run(kSquare, {x}); }
 
 void register_arithmetic_ops(std::vector<const OpRecord*>& list) {
-  list.insert(list.end(), {&kAdd, &kAddScalar, &kAddScaled, &kSub, &kRsubScalar, &kMul, &kMulScalar,
-                           &kDiv, &kDivScalar, &kRdivScalar, &kFloorDivide, &kFloorDivideScalar,
-                           &kRemainder, &kRemainderScalar, &kNeg, &kReciprocal, &kAbs, &kSign,
-                           &kSquare});
+  list.insert(list.end(),
+              {&kAdd, &kAddScalar, &kAddScaled, &kSub, &kRsubScalar, &kMul, &kMulScalar, &kDiv,
+               &kDivScalar, &kRdivScalar, &kFloorDivide, &kFloorDivideScalar, &kRemainder,
+               &kRemainderScalar, &kNeg, &kReciprocal, &kAbs, &kSign, &kSquare});
 }
 
 }  // namespace cutaway

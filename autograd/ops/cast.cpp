@@ -29,21 +29,20 @@ const OpRecord kCast{
     .backward = [](Backward& b) { b.set(0, cast(b.upstream(), b.input_dtype(0))); },
     .samples = cast_samples};
 
-const OpRecord kClone{
-    .name = "clone",
-    .signature = "clone(x) → y",
-    .meaning = "A row-major copy with values of its own.",
-    .formula = "y = x",
-    .shapes = kSameShape,
-    .dtypes = kAllTypes,
-    .forward =
-        [](Call& c) {
-          Tensor& out = c.out(0, c.in(0).sizes(), c.in(0).dtype());
-          if (!c.meta()) copy_elements(out, c.in(0));
-        },
-    .backward_text = "dx = g",
-    .backward = [](Backward& b) { b.set(0, b.upstream()); },
-    .samples = clone_samples};
+const OpRecord kClone{.name = "clone",
+                      .signature = "clone(x) → y",
+                      .meaning = "A row-major copy with values of its own.",
+                      .formula = "y = x",
+                      .shapes = kSameShape,
+                      .dtypes = kAllTypes,
+                      .forward =
+                          [](Call& c) {
+                            Tensor& out = c.out(0, c.in(0).sizes(), c.in(0).dtype());
+                            if (!c.meta()) copy_elements(out, c.in(0));
+                          },
+                      .backward_text = "dx = g",
+                      .backward = [](Backward& b) { b.set(0, b.upstream()); },
+                      .samples = clone_samples};
 
 struct DeviceAttrs {
   Device device;
@@ -110,7 +109,9 @@ Tensor to_device(TensorArg x, Device device) {
 }
 
 Tensor Tensor::clone(std::source_location at) const { return cutaway::clone({*this, at}); }
-Tensor Tensor::contiguous(std::source_location at) const { return cutaway::contiguous({*this, at}); }
+Tensor Tensor::contiguous(std::source_location at) const {
+  return cutaway::contiguous({*this, at});
+}
 Tensor Tensor::to(DType dtype, std::source_location at) const { return cast({*this, at}, dtype); }
 Tensor Tensor::to(Device device, std::source_location at) const {
   return to_device({*this, at}, device);

@@ -3,9 +3,9 @@
 
 namespace cutaway {
 
-// y = x in another type: floats round to nearest even once; float → integer truncates and saturates,
-// NaN becomes 0; integers wrap; anything but 0 is true. The gradient is converted back. When the type
-// does not change this is x itself.
+// y = x in another type: floats round to nearest even once; float → integer truncates and
+// saturates, NaN becomes 0; integers wrap; anything but 0 is true. The gradient is converted back.
+// When the type does not change this is x itself.
 Tensor cast(TensorArg x, DType dtype);
 // A row-major copy with values of its own.
 Tensor clone(TensorArg x);

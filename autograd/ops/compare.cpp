@@ -14,12 +14,18 @@ enum class Relation : uint8_t { eq, ne, lt, le, gt, ge };
 
 PointwiseKernel& scalar_kernel(Relation r) {
   switch (r) {
-    case Relation::eq: return kernels::eq_scalar;
-    case Relation::ne: return kernels::ne_scalar;
-    case Relation::lt: return kernels::lt_scalar;
-    case Relation::le: return kernels::le_scalar;
-    case Relation::gt: return kernels::gt_scalar;
-    default: return kernels::ge_scalar;
+    case Relation::eq:
+      return kernels::eq_scalar;
+    case Relation::ne:
+      return kernels::ne_scalar;
+    case Relation::lt:
+      return kernels::lt_scalar;
+    case Relation::le:
+      return kernels::le_scalar;
+    case Relation::gt:
+      return kernels::gt_scalar;
+    default:
+      return kernels::ge_scalar;
   }
 }
 
@@ -28,11 +34,16 @@ struct IntegerRange {
 };
 IntegerRange range_of(DType t) {
   switch (t) {
-    case DType::i64: return {INT64_MIN, INT64_MAX};
-    case DType::i32: return {INT32_MIN, INT32_MAX};
-    case DType::i8: return {INT8_MIN, INT8_MAX};
-    case DType::u8: return {0, UINT8_MAX};
-    default: return {0, 1};
+    case DType::i64:
+      return {INT64_MIN, INT64_MAX};
+    case DType::i32:
+      return {INT32_MIN, INT32_MAX};
+    case DType::i8:
+      return {INT8_MIN, INT8_MAX};
+    case DType::u8:
+      return {0, UINT8_MAX};
+    default:
+      return {0, 1};
   }
 }
 
@@ -125,21 +136,23 @@ constexpr OpRecord relation_record(const char* name, const char* signature, cons
           .line = __LINE__};
 }
 
-const OpRecord kEq = relation_record("eq", "eq(a, b) → y", "Are elements equal?", "y = (a = b)", false,
-                                     forward<kernels::eq, Types::compare>, eq_samples);
-const OpRecord kNe = relation_record("ne", "ne(a, b) → y", "Do elements differ?", "y = (a ≠ b)", false,
-                                     forward<kernels::ne, Types::compare>, ne_samples);
-const OpRecord kLt = relation_record("lt", "lt(a, b) → y", "Are elements less?", "y = (a < b)", false,
-                                     forward<kernels::lt, Types::compare>, lt_samples);
-const OpRecord kLe = relation_record("le", "le(a, b) → y", "Are elements less or equal?", "y = (a ≤ b)",
-                                     false, forward<kernels::le, Types::compare>, le_samples);
-const OpRecord kGt = relation_record("gt", "gt(a, b) → y", "Are elements greater?", "y = (a > b)", false,
-                                     forward_swapped<kernels::lt>, gt_samples);
-const OpRecord kGe = relation_record("ge", "ge(a, b) → y", "Are elements greater or equal?",
-                                     "y = (a ≥ b)", false, forward_swapped<kernels::le>, ge_samples);
+const OpRecord kEq = relation_record("eq", "eq(a, b) → y", "Are elements equal?", "y = (a = b)",
+                                     false, forward<kernels::eq, Types::compare>, eq_samples);
+const OpRecord kNe = relation_record("ne", "ne(a, b) → y", "Do elements differ?", "y = (a ≠ b)",
+                                     false, forward<kernels::ne, Types::compare>, ne_samples);
+const OpRecord kLt = relation_record("lt", "lt(a, b) → y", "Are elements less?", "y = (a < b)",
+                                     false, forward<kernels::lt, Types::compare>, lt_samples);
+const OpRecord kLe =
+    relation_record("le", "le(a, b) → y", "Are elements less or equal?", "y = (a ≤ b)", false,
+                    forward<kernels::le, Types::compare>, le_samples);
+const OpRecord kGt = relation_record("gt", "gt(a, b) → y", "Are elements greater?", "y = (a > b)",
+                                     false, forward_swapped<kernels::lt>, gt_samples);
+const OpRecord kGe =
+    relation_record("ge", "ge(a, b) → y", "Are elements greater or equal?", "y = (a ≥ b)", false,
+                    forward_swapped<kernels::le>, ge_samples);
 const OpRecord kEqScalar =
-    relation_record("eq_scalar", "eq(a, s) → y", "Are elements equal to a number?", "y = (a = s)", true,
-                    forward_compare_literal<Relation::eq>, eq_scalar_samples);
+    relation_record("eq_scalar", "eq(a, s) → y", "Are elements equal to a number?", "y = (a = s)",
+                    true, forward_compare_literal<Relation::eq>, eq_scalar_samples);
 const OpRecord kNeScalar =
     relation_record("ne_scalar", "ne(a, s) → y", "Do elements differ from a number?", "y = (a ≠ s)",
                     true, forward_compare_literal<Relation::ne>, ne_scalar_samples);
@@ -147,14 +160,14 @@ const OpRecord kLtScalar =
     relation_record("lt_scalar", "lt(a, s) → y", "Are elements less than a number?", "y = (a < s)",
                     true, forward_compare_literal<Relation::lt>, lt_scalar_samples);
 const OpRecord kLeScalar =
-    relation_record("le_scalar", "le(a, s) → y", "Are elements at most a number?", "y = (a ≤ s)", true,
-                    forward_compare_literal<Relation::le>, le_scalar_samples);
+    relation_record("le_scalar", "le(a, s) → y", "Are elements at most a number?", "y = (a ≤ s)",
+                    true, forward_compare_literal<Relation::le>, le_scalar_samples);
 const OpRecord kGtScalar =
-    relation_record("gt_scalar", "gt(a, s) → y", "Are elements greater than a number?", "y = (a > s)",
-                    true, forward_compare_literal<Relation::gt>, gt_scalar_samples);
+    relation_record("gt_scalar", "gt(a, s) → y", "Are elements greater than a number?",
+                    "y = (a > s)", true, forward_compare_literal<Relation::gt>, gt_scalar_samples);
 const OpRecord kGeScalar =
-    relation_record("ge_scalar", "ge(a, s) → y", "Are elements at least a number?", "y = (a ≥ s)", true,
-                    forward_compare_literal<Relation::ge>, ge_scalar_samples);
+    relation_record("ge_scalar", "ge(a, s) → y", "Are elements at least a number?", "y = (a ≥ s)",
+                    true, forward_compare_literal<Relation::ge>, ge_scalar_samples);
 
 }  // namespace
 

@@ -5,10 +5,10 @@ namespace cutaway {
 
 // Comparisons, logic and bits, element by element; see "Note: elementwise ops" in pointwise.h.
 //
-// Note: comparisons. Two tensors are compared in their promoted type (an i64 and an f32 in f32); the
-// result is boolean. A literal is compared with integers by its mathematical value: u8 x < −1 is false
-// everywhere, i32 x < 2.5 is x ≤ 2. Floating tensors see the literal rounded to their type. NaN is
-// unequal to everything.
+// Note: comparisons. Two tensors are compared in their promoted type (an i64 and an f32 in f32);
+// the result is boolean. A literal is compared with integers by its mathematical value: u8 x < −1
+// is false everywhere, i32 x < 2.5 is x ≤ 2. Floating tensors see the literal rounded to their
+// type. NaN is unequal to everything.
 
 Tensor eq(TensorArg a, TensorArg b);  // a = b
 Tensor eq(TensorArg a, Scalar b);
@@ -39,8 +39,8 @@ Tensor bitwise_and(TensorArg a, TensorArg b);
 Tensor bitwise_or(TensorArg a, TensorArg b);
 Tensor bitwise_xor(TensorArg a, TensorArg b);
 Tensor bitwise_not(TensorArg x);
-// a · 2^n without the bits that leave; ⌊a / 2^n⌋. A count below 0 or beyond the width shifts all bits
-// out. Integers only.
+// a · 2^n without the bits that leave; ⌊a / 2^n⌋. A count below 0 or beyond the width shifts all
+// bits out. Integers only.
 Tensor shift_left(TensorArg a, TensorArg n);
 Tensor shift_right(TensorArg a, TensorArg n);
 

@@ -15,7 +15,8 @@ int category(DType t) { return is_floating(t) ? 2 : is_integer(t) ? 1 : 0; }
 [[noreturn, gnu::cold]] void throw_type(const Call& c, DType type) {
   std::string got;
   for (int i = 0; i < c.num_inputs; ++i) {
-    got += fmt::format("{}{} {}", i ? ", " : "", to_string(c.in(i).sizes()), name_of(c.in(i).dtype()));
+    got +=
+        fmt::format("{}{} {}", i ? ", " : "", to_string(c.in(i).sizes()), name_of(c.in(i).dtype()));
   }
   const bool boolean = type == DType::boolean;
   throw DTypeError(c.op.name,
@@ -128,7 +129,8 @@ DType literal_type(DType tensor, const Scalar& literal) {
 
 void elementwise(Call& c, PointwiseKernel& kernel, Types types, const Constants* constants,
                  const DType* result) {
-  if (!result && run_flat(c, kernel, types, constants)) [[likely]] return;
+  if (!result && run_flat(c, kernel, types, constants)) [[likely]]
+    return;
   run_general(c, kernel, types, constants, result);
 }
 

@@ -20,10 +20,10 @@ struct Constants {
   int64_t i[2] = {};
 };
 
-// The whole forward of an elementwise op: types, broadcasting, output, donation, kernel. `result` sets
-// the arithmetic type where operands alone do not say it (literals).
-void elementwise(Call& c, PointwiseKernel& kernel, Types types, const Constants* constants = nullptr,
-                 const DType* result = nullptr);
+// The whole forward of an elementwise op: types, broadcasting, output, donation, kernel. `result`
+// sets the arithmetic type where operands alone do not say it (literals).
+void elementwise(Call& c, PointwiseKernel& kernel, Types types,
+                 const Constants* constants = nullptr, const DType* result = nullptr);
 
 // Forward functions for records.
 template <PointwiseKernel& kKernel, Types kTypes = Types::promote>

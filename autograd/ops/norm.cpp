@@ -137,7 +137,7 @@ const OpRecord kLayerNorm{
     .compute = Compute::f32,
     .save_inputs = 3,
     .forward = [](Call& c) { row_norm_forward(c, true); },
-    .backward_text = "dx = rstd (ĝ − mean ĝ − x̂ mean(ĝ ⊙ x̂)),  ĝ = g ⊙ weight;  dweight = Σ g ⊙ x̂",
+    .backward_text = "dx = rstd (ĝ − mean ĝ − x̂ mean(ĝ ⊙ x̂)),  ĝ = g ⊙ weight",
     .backward = [](Backward& b) { row_norm_backward(b, true); },
     .fast_backward = [](Backward& b) { row_norm_fast_backward(b, true); },
     .samples = layer_norm_samples,

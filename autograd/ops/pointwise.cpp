@@ -5,6 +5,7 @@
   X(arithmetic)                    \
   X(select)                        \
   X(elementary)                    \
+  X(special)                       \
   X(activation)                    \
   X(compare)                       \
   X(logic)                         \

@@ -5,11 +5,11 @@ namespace cutaway {
 
 // Arithmetic and choice, element by element.
 //
-// Note: elementwise ops. Operands broadcast against each other (right-aligned, size 1 repeats); sizes
-// that do not fit raise ShapeError. The result has the promoted type of the operands: category first
-// (bool < integer < float), then width; a 0-d tensor or a literal raises the category only, never the
-// width. Integers wrap around. Operands on different devices raise DeviceError. Gradients of repeated
-// operands are summed.
+// Note: elementwise ops. Operands broadcast against each other (right-aligned, size 1 repeats);
+// sizes that do not fit raise ShapeError. The result has the promoted type of the operands:
+// category first (bool < integer < float), then width; a 0-d tensor or a literal raises the
+// category only, never the width. Integers wrap around. Operands on different devices raise
+// DeviceError. Gradients of repeated operands are summed.
 
 // y = a + b; of booleans: or.
 Tensor add(TensorArg a, TensorArg b);
@@ -50,6 +50,28 @@ Tensor where(TensorArg condition, TensorArg a, Scalar b);
 Tensor where(TensorArg condition, Scalar a, TensorArg b);
 // y = mask ? value : x; mask is boolean and broadcasts with x.
 Tensor masked_fill(TensorArg x, TensorArg mask, Scalar value);
+
+// y = a + weight · (b − a).
+Tensor lerp(TensorArg a, TensorArg b, TensorArg weight);
+Tensor lerp(TensorArg a, TensorArg b, Scalar weight);
+// y = x + value · a · b.
+Tensor addcmul(TensorArg x, TensorArg a, TensorArg b, Scalar value = 1);
+// y = x + value · a / b; integers are converted to f32.
+Tensor addcdiv(TensorArg x, TensorArg a, TensorArg b, Scalar value = 1);
+
+// Larger and smaller of two; NaN if one is NaN. Equal operands share the gradient.
+Tensor maximum(TensorArg a, TensorArg b);
+Tensor minimum(TensorArg a, TensorArg b);
+// The same, but the number if one is NaN.
+Tensor fmax(TensorArg a, TensorArg b);
+Tensor fmin(TensorArg a, TensorArg b);
+
+// y = min(max(x, low), high); NaN stays. The gradient passes where low ≤ x ≤ high.
+Tensor clamp(TensorArg x, Scalar low, Scalar high);
+Tensor clamp_min(TensorArg x, Scalar low);
+Tensor clamp_max(TensorArg x, Scalar high);
+// With bounds that are tensors; they get the gradient of the elements that they limit.
+Tensor clamp(TensorArg x, TensorArg low, TensorArg high);
 
 // Note: operators. They are the functions above (and those of compare.h); `/` is true division.
 inline Tensor operator+(TensorArg a, TensorArg b) { return add(a, b); }

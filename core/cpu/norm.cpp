@@ -270,8 +270,8 @@ void channel_terms(const ChannelTermsArgs& a) {
   }
 }
 
-// With x̂ = (x − mean) rstd and ĝ = g · weight: dx = rstd (ĝ − mean ĝ − x̂ mean(ĝ x̂)), the means over
-// all channels of a statistic; only rstd ĝ when statistics are fixed.
+// With x̂ = (x − mean) rstd and ĝ = g · weight: dx = rstd (ĝ − mean ĝ − x̂ mean(ĝ x̂)), the means
+// over all channels of a statistic; only rstd ĝ when statistics are fixed.
 template <class T>
 void channel_grad_terms(const ChannelTermsArgs& a) {
   const T* weight = static_cast<const T*>(a.weight);
@@ -293,7 +293,7 @@ void channel_grad_terms(const ChannelTermsArgs& a) {
   for (int64_t w = 0; w < a.weights; ++w) {
     double dot = 0, sum = 0;
     for (int64_t k = w; k < a.channels; k += a.weights) {
-      dot += a.dot[k] * a.rstd[k / a.per_stat];
+      dot += a.count > 0 ? a.dot[k] * a.rstd[k / a.per_stat] : 0;
       sum += a.sum[k];
     }
     if (a.grad_weight) static_cast<T*>(a.grad_weight)[w] = T(dot);

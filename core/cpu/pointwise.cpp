@@ -1,7 +1,9 @@
 #include <cutaway/core/cpu/pointwise_loop.h>
 
 #include <cstring>
-#include <limits>
+
+#include <cutaway/core/math/integer.h>
+#include <cutaway/core/math/rows.h>
 
 // copy (with conversion) and fill; the other elementwise kernels stand in files of their own.
 
@@ -11,6 +13,7 @@ void register_pointwise_activation_kernels();
 void register_pointwise_arithmetic_kernels();
 void register_pointwise_compare_kernels();
 void register_pointwise_float_kernels();
+void register_pointwise_special_kernels();
 
 namespace {
 
@@ -23,11 +26,7 @@ To convert(From x) {
   } else if constexpr (std::is_same_v<From, bool>) {
     return To(x ? 1.0f : 0.0f);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    constexpr From lowest = From(std::numeric_limits<To>::min());
-    constexpr From beyond = From(2) * From(uint64_t(1) << (std::numeric_limits<To>::digits - 1));
-    To y = To(x > lowest && x < beyond ? x : From(0));
-    y = x <= lowest ? std::numeric_limits<To>::min() : y;
-    return x >= beyond ? std::numeric_limits<To>::max() : y;
+    return math::saturate<To>(x);
   } else {
     return To(x);
   }
@@ -51,8 +50,12 @@ void convert_loop(int64_t n, void* out, const void* const* in, const PointwiseAr
     for (int64_t i = 0; i < n; ++i) y[i] = truth(x[i]);
   } else {
     To* y = static_cast<To*>(out);
+    if constexpr (requires { math::convert_row(x, y, n); }) {
+      math::convert_row(x, y, n);
+    } else {
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = convert<To>(x[i]);
+      for (int64_t i = 0; i < n; ++i) y[i] = convert<To>(x[i]);
+    }
   }
 }
 // Bytes as they are; booleans have no other values than 0 and 1.
@@ -131,6 +134,7 @@ void register_pointwise_kernels() {
   register_pointwise_arithmetic_kernels();
   register_pointwise_compare_kernels();
   register_pointwise_float_kernels();
+  register_pointwise_special_kernels();
 }
 
 }  // namespace cutaway::cpu::CUTAWAY_VARIANT

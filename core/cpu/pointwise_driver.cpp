@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <cutaway/core/math/rows.h>
+
 namespace cutaway::cpu::CUTAWAY_VARIANT {
 namespace {
 
@@ -19,8 +21,11 @@ void load(int64_t n, const S* from, int64_t stride, Compute<S>* to) {
     const Compute<S> value = Compute<S>(from[0]);
     for (int64_t i = 0; i < n; ++i) to[i] = value;
   } else if (stride == 1) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) to[i] = Compute<S>(from[i]);
+    if constexpr (requires { math::convert_row(from, to, n); }) {
+      math::convert_row(from, to, n);
+    } else {
+      std::copy(from, from + n, to);
+    }
   } else {
     for (int64_t i = 0; i < n; ++i) to[i] = Compute<S>(from[i * stride]);
   }
@@ -28,8 +33,11 @@ void load(int64_t n, const S* from, int64_t stride, Compute<S>* to) {
 template <class S>
 void store(int64_t n, const Compute<S>* from, S* to, int64_t stride) {
   if (stride == 1) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) to[i] = S(from[i]);
+    if constexpr (requires { math::convert_row(from, to, n); }) {
+      math::convert_row(from, to, n);
+    } else {
+      std::copy(from, from + n, to);
+    }
   } else {
     for (int64_t i = 0; i < n; ++i) to[i * stride] = S(from[i]);
   }

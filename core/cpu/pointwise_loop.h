@@ -60,8 +60,12 @@ void loop1(int64_t n, void* out, const void* const* in, const PointwiseArgs& arg
   const F f = make<F>(args);
   Out* y = static_cast<Out*>(out);
   const A* a = static_cast<const A*>(in[0]);
+  if constexpr (requires { F::row(a, y, n); }) {
+    F::row(a, y, n);
+  } else {
 #pragma omp simd
-  for (int64_t i = 0; i < n; ++i) y[i] = f(a[i]);
+    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i]);
+  }
 }
 template <class F, class Out, class A, class B>
 void loop2(int64_t n, void* out, const void* const* in, const PointwiseArgs& args) {

@@ -98,19 +98,82 @@ inline constinit PointwiseKernel shift_right{"shift_right"};
 
 // ---- elementary functions of floats
 inline constinit PointwiseKernel exp{"exp"};
+inline constinit PointwiseKernel exp2{"exp2"};
 inline constinit PointwiseKernel expm1{"expm1"};
 inline constinit PointwiseKernel log{"log"};
+inline constinit PointwiseKernel log2{"log2"};
+inline constinit PointwiseKernel log10{"log10"};
 inline constinit PointwiseKernel log1p{"log1p"};
 inline constinit PointwiseKernel sqrt{"sqrt"};
 inline constinit PointwiseKernel rsqrt{"rsqrt"};
+inline constinit PointwiseKernel sin{"sin"};
+inline constinit PointwiseKernel cos{"cos"};
+inline constinit PointwiseKernel tan{"tan"};
+inline constinit PointwiseKernel asin{"asin"};
+inline constinit PointwiseKernel acos{"acos"};
+inline constinit PointwiseKernel atan{"atan"};
+inline constinit PointwiseKernel sinh{"sinh"};
+inline constinit PointwiseKernel cosh{"cosh"};
 inline constinit PointwiseKernel tanh{"tanh"};
+inline constinit PointwiseKernel asinh{"asinh"};
+inline constinit PointwiseKernel acosh{"acosh"};
+inline constinit PointwiseKernel atanh{"atanh"};
 inline constinit PointwiseKernel sigmoid{"sigmoid"};
 inline constinit PointwiseKernel erf{"erf"};
+inline constinit PointwiseKernel erfc{"erfc"};
+inline constinit PointwiseKernel lgamma{"lgamma"};
+inline constinit PointwiseKernel floor{"floor"};
+inline constinit PointwiseKernel ceil{"ceil"};
+inline constinit PointwiseKernel round{"round"};
+inline constinit PointwiseKernel trunc{"trunc"};
+inline constinit PointwiseKernel frac{"frac"};
+// in0^in1, in0^s, s^in0; integers too, with exponents ≥ 0.
+inline constinit PointwiseKernel pow{"pow"};
+inline constinit PointwiseKernel pow_scalar{"pow_scalar"};
+inline constinit PointwiseKernel rpow_scalar{"rpow_scalar"};
+// in0 · ∂(in1^in2)/∂in1, in0 · ∂(in1^in2)/∂in2.
+inline constinit PointwiseKernel pow_grad_base{"pow_grad_base"};
+inline constinit PointwiseKernel pow_grad_exponent{"pow_grad_exponent"};
+inline constinit PointwiseKernel atan2{"atan2"};
+inline constinit PointwiseKernel copysign{"copysign"};
+inline constinit PointwiseKernel xlogy{"xlogy"};
+inline constinit PointwiseKernel logaddexp{"logaddexp"};
+inline constinit PointwiseKernel hypot{"hypot"};
+// ψ⁽ⁿ⁾(in0), n = integer[0]; ln(p/(1−p)), p = in0 within [s, 1−s]; NaN, inf, −inf → the 3 scalars.
+inline constinit PointwiseKernel polygamma{"polygamma"};
+inline constinit PointwiseKernel logit{"logit"};
+inline constinit PointwiseKernel nan_to_num{"nan_to_num"};
 // ---- activations of floats; _grad: in0 · f′, in1 is x or y as core/math/functors_activation.h says.
 inline constinit PointwiseKernel relu{"relu"};
 inline constinit PointwiseKernel relu_grad{"relu_grad"};
 inline constinit PointwiseKernel tanh_grad{"tanh_grad"};
 inline constinit PointwiseKernel sigmoid_grad{"sigmoid_grad"};
+inline constinit PointwiseKernel log_sigmoid{"log_sigmoid"};
+inline constinit PointwiseKernel log_sigmoid_grad{"log_sigmoid_grad"};
+inline constinit PointwiseKernel silu{"silu"};
+inline constinit PointwiseKernel silu_grad{"silu_grad"};
+inline constinit PointwiseKernel gelu{"gelu"};
+inline constinit PointwiseKernel gelu_grad{"gelu_grad"};
+inline constinit PointwiseKernel gelu_tanh{"gelu_tanh"};
+inline constinit PointwiseKernel gelu_tanh_grad{"gelu_tanh_grad"};
+inline constinit PointwiseKernel softsign{"softsign"};
+inline constinit PointwiseKernel softsign_grad{"softsign_grad"};
+inline constinit PointwiseKernel hardsigmoid{"hardsigmoid"};
+inline constinit PointwiseKernel hardsigmoid_grad{"hardsigmoid_grad"};
+inline constinit PointwiseKernel hardswish{"hardswish"};
+inline constinit PointwiseKernel hardswish_grad{"hardswish_grad"};
+inline constinit PointwiseKernel mish{"mish"};
+inline constinit PointwiseKernel mish_grad{"mish_grad"};
+// s is the slope, the sharpness beta.
+inline constinit PointwiseKernel leaky_relu{"leaky_relu"};
+inline constinit PointwiseKernel leaky_relu_grad{"leaky_relu_grad"};
+inline constinit PointwiseKernel softplus{"softplus"};
+inline constinit PointwiseKernel softplus_grad{"softplus_grad"};
+// The scalars are alpha, scale, rate.
+inline constinit PointwiseKernel elu{"elu"};
+inline constinit PointwiseKernel elu_grad{"elu_grad"};
+// in0 where scalar[0] < in1 < scalar[1], else 0.
+inline constinit PointwiseKernel hardtanh_grad{"hardtanh_grad"};
 }  // namespace kernels
 
 }  // namespace cutaway

@@ -1,14 +1,13 @@
 #pragma once
-#include <cmath>
 #include <type_traits>
 
 #include <cutaway/core/kernels/pointwise.h>
 #include <cutaway/core/math/config.h>
+#include <cutaway/core/math/integer.h>
+#include <cutaway/core/math/rounding.h>
 
 // Functors of elementwise kernels on numbers of any kind: T is f64, f32 or an integer type. A functor
-// with a constructor takes its constants from the call's PointwiseArgs. Integers wrap: signed
-// arithmetic is done on the unsigned type, division by −1 is negation, and the divisor 0, which
-// callers exclude, gives 0.
+// with a constructor takes its constants from the call's PointwiseArgs. Integers wrap (integer.h).
 
 namespace cutaway::math::functor {
 
@@ -28,64 +27,31 @@ inline constexpr bool kFloat = std::is_floating_point_v<T>;
 template <class T>
 CUTAWAY_HD T add(T a, T b) {
   if constexpr (kFloat<T>) return a + b;
-  else return T(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b));
+  else return wrap_add(a, b);
 }
 template <class T>
 CUTAWAY_HD T sub(T a, T b) {
   if constexpr (kFloat<T>) return a - b;
-  else return T(std::make_unsigned_t<T>(a) - std::make_unsigned_t<T>(b));
+  else return wrap_sub(a, b);
 }
 template <class T>
 CUTAWAY_HD T mul(T a, T b) {
   if constexpr (kFloat<T>) return a * b;
-  else return T(std::make_unsigned_t<T>(a) * std::make_unsigned_t<T>(b));
+  else return wrap_mul(a, b);
 }
 
-// Quotient rounded toward −inf; for floats as Python's //.
+// Quotient rounded toward −inf, and the remainder with the sign of the divisor. The integer divisor
+// 0, which callers exclude, gives 0.
 template <class T>
 CUTAWAY_HD T floor_divide(T a, T b) {
-  if constexpr (kFloat<T>) {
-    if (b == 0) return a / b;
-    const T m = std::fmod(a, b);
-    T q = (a - m) / b;
-    if (m != 0 && (b < 0) != (m < 0)) q -= 1;
-    if (q == 0) return std::copysign(T(0), a / b);
-    const T f = std::floor(q);
-    return q - f > T(0.5) ? f + 1 : f;
-  } else {
-    if (b == 0) return 0;
-    if constexpr (std::is_signed_v<T>) {
-      if (b == -1) return sub(T(0), a);
-      const T q = a / b;
-      return q - T((a % b != 0) && ((a < 0) != (b < 0)));
-    } else {
-      return a / b;
-    }
-  }
+  if constexpr (kFloat<T>) return math::floor_div(a, b);
+  else return b == 0 ? T(0) : floor_div_int(a, b);
 }
-// a − b·⌊a/b⌋: the sign of the divisor.
 template <class T>
 CUTAWAY_HD T remainder(T a, T b) {
-  if constexpr (kFloat<T>) {
-    const T m = std::fmod(a, b);
-    return m != 0 && (b < 0) != (m < 0) ? m + b : m;
-  } else {
-    if (b == 0) return 0;
-    if constexpr (std::is_signed_v<T>) {
-      if (b == -1) return 0;
-      const T m = a % b;
-      return m != 0 && (m < 0) != (b < 0) ? T(m + b) : m;
-    } else {
-      return a % b;
-    }
-  }
+  if constexpr (kFloat<T>) return math::remainder(a, b);
+  else return b == 0 ? T(0) : floor_mod_int(a, b);
 }
-
-// Larger and smaller of two; NaN if one is NaN.
-template <class T>
-CUTAWAY_HD T maximum(T a, T b) { return a > b || a != a ? a : b; }
-template <class T>
-CUTAWAY_HD T minimum(T a, T b) { return a < b || a != a ? a : b; }
 
 template <class T> struct Add { CUTAWAY_HD T operator()(T a, T b) const { return add(a, b); } };
 template <class T> struct Sub { CUTAWAY_HD T operator()(T a, T b) const { return sub(a, b); } };
@@ -97,8 +63,8 @@ template <class T> struct FloorDivide {
 template <class T> struct Remainder {
   CUTAWAY_HD T operator()(T a, T b) const { return remainder(a, b); }
 };
-template <class T> struct Maximum { CUTAWAY_HD T operator()(T a, T b) const { return maximum(a, b); } };
-template <class T> struct Minimum { CUTAWAY_HD T operator()(T a, T b) const { return minimum(a, b); } };
+template <class T> struct Maximum { CUTAWAY_HD T operator()(T a, T b) const { return math::max(a, b); } };
+template <class T> struct Minimum { CUTAWAY_HD T operator()(T a, T b) const { return math::min(a, b); } };
 // The number if one operand is NaN.
 template <class T> struct Fmax {
   CUTAWAY_HD T operator()(T a, T b) const { return b != b || a > b ? a : b; }
@@ -135,15 +101,16 @@ template <class T> struct AddScaled : WithConstant<T> {
 
 template <class T> struct Neg { CUTAWAY_HD T operator()(T x) const {
   if constexpr (kFloat<T>) return -x;
-  else return sub(T(0), x);
+  else return wrap_neg(x);
 } };
 template <class T> struct Abs { CUTAWAY_HD T operator()(T x) const {
   if constexpr (kFloat<T>) return detail::abs_of(x);
-  else return x < 0 ? sub(T(0), x) : x;
+  else return wrap_abs(x);
 } };
 // −1, 0 or 1; NaN stays.
 template <class T> struct Sign { CUTAWAY_HD T operator()(T x) const {
-  return x != x ? x : T(T(x > 0) - T(x < 0));
+  if constexpr (kFloat<T>) return math::sign(x);
+  else return integer_sign(x);
 } };
 template <class T> struct Square { CUTAWAY_HD T operator()(T x) const { return mul(x, x); } };
 
@@ -151,10 +118,10 @@ template <class T> struct Square { CUTAWAY_HD T operator()(T x) const { return m
 template <class T> struct Clamp {
   T lo, hi;
   CUTAWAY_HD explicit Clamp(const PointwiseArgs& a) : lo(constant<T>(a, 0)), hi(constant<T>(a, 1)) {}
-  CUTAWAY_HD T operator()(T x) const { return minimum(maximum(x, lo), hi); }
+  CUTAWAY_HD T operator()(T x) const { return math::clamp(x, lo, hi); }
 };
 template <class T> struct ClampTensors {
-  CUTAWAY_HD T operator()(T x, T lo, T hi) const { return minimum(maximum(x, lo), hi); }
+  CUTAWAY_HD T operator()(T x, T lo, T hi) const { return math::clamp(x, lo, hi); }
 };
 // g where lo ≤ x ≤ hi, else 0.
 template <class T> struct ClampGrad {

@@ -6,8 +6,7 @@
 // Trigonometric functions, right over the whole f32 range. The argument is an exact number, and so
 // is the remainder modulo π/2 here: in f64 up to |x| = kTrigBound, by multiplication with a window
 // of the bits of 2/π beyond. The second way needs a branch, so loops over sin, cos and tan do not
-// vectorise; rows.h offers whole rows that do, by sin_bounded and cos_bounded, with the same bits.
-// sin and cos stay within 1.6 ulp; the others are computed in f64 throughout, within 0.51.
+// vectorise; rows.h offers whole rows that do, from sin_bounded and cos_bounded, with the same bits.
 
 namespace cutaway::math {
 
@@ -31,7 +30,7 @@ CUTAWAY_HD Reduced reduce_bounded(float x) {
 }
 
 // For finite |x| ≥ 2^26. With x = m · 2^s, m of 24 bits, the bits of 2/π that give whole turns drop
-// out; the next 96 bits times m give the quarter and 62 bits of the fraction (Payne and Hanek).
+// out; the next 96 bits times m give the quarter and 62 bits of the fraction (Payne and Hanek, 1983).
 CUTAWAY_HD Reduced reduce_large(float x) {
   constexpr uint32_t kTwoOverPi[] = {0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
                                      0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u};
