@@ -5,6 +5,7 @@
 #define CUTAWAY_OP_FAMILIES(X) \
   X(attention) \
   X(conv) \
+  X(cross_entropy) \
   X(linear) \
   X(matmul) \
   X(pointwise) \

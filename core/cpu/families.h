@@ -6,6 +6,7 @@
   X(attention) \
   X(conv) \
   X(extreme) \
+  X(loss) \
   X(magnitude) \
   X(matmul) \
   X(norm) \
