@@ -36,10 +36,11 @@ $(BUILD)/build.ninja: | $(BUILD)/deps.stamp
 build: $(BUILD)/deps.stamp $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) $(QUIET)
 
-# Checked kernels of two variants, no tools beyond the command, invariants on (no NDEBUG).
+# One CPU variant, without optimisation (that halves the time to compile), invariants on (no NDEBUG).
+ASAN_VARIANT := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo avx2 || echo scalar)
 $(BUILD)/asan/build.ninja: | $(BUILD)/deps.stamp
-	@cmake -G Ninja -S . -B $(BUILD)/asan -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1" \
-	  -DCUTAWAY_SANITIZE=address,undefined "-DCUTAWAY_VARIANTS=scalar;avx2"
+	@cmake -G Ninja -S . -B $(BUILD)/asan -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -g1" \
+	  -DCUTAWAY_SANITIZE=address,undefined -DCUTAWAY_VARIANTS=$(ASAN_VARIANT)
 
 build-asan: $(BUILD)/deps.stamp $(BUILD)/asan/build.ninja
 	@cmake --build $(BUILD)/asan -j $(JOBS) $(QUIET)

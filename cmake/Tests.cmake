@@ -24,7 +24,8 @@ configure_file(${CMAKE_CURRENT_BINARY_DIR}/generated/test_precompiled.cpp.new
                ${CMAKE_CURRENT_BINARY_DIR}/generated/test_precompiled.cpp COPYONLY)
 add_library(cutaway_test_precompiled OBJECT
             ${CMAKE_CURRENT_BINARY_DIR}/generated/test_precompiled.cpp)
-target_precompile_headers(cutaway_test_precompiled PRIVATE <gtest/gtest.h> <cmath> <string> <vector>)
+target_precompile_headers(cutaway_test_precompiled
+                           PRIVATE <gtest/gtest.h> <cmath> <string> <vector>)
 
 function(cutaway_test_flags target)
   # The same kind of code in object library and programs: one precompiled header fits both.
