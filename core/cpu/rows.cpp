@@ -8,7 +8,7 @@
 namespace cutaway::cpu::CUTAWAY_VARIANT {
 namespace {
 
-constexpr int64_t kBlock = 256;  // f32 sums run over so many terms before they go to f64
+constexpr int64_t kBlock = 256;
 constexpr int64_t kSideBySide = 128;
 
 // Room for a row in the compute type, where the result's own type is narrower.
@@ -24,20 +24,6 @@ struct RowBuffer {
   Scratch<ComputeOf<T>> memory;
 };
 
-// Σ term(i) over [0, n).
-template <class C, class F>
-double sum_terms(int64_t n, F&& term) {
-  double total = 0;
-  for (int64_t from = 0; from < n; from += kBlock) {
-    const int64_t to = from + kBlock < n ? from + kBlock : n;
-    C part = 0;
-#pragma omp simd reduction(+ : part)
-    for (int64_t i = from; i < to; ++i) part += term(i);
-    total += double(part);
-  }
-  return total;
-}
-
 template <class T>
 ComputeOf<T> row_max(const T* x, int64_t n) {
   return reduce_run<Extreme<T, 1>>(x, n, 1, 0);
@@ -45,25 +31,35 @@ ComputeOf<T> row_max(const T* x, int64_t n) {
 
 // ---- forward, rows: x [n], y [n]
 
+// e = exp(x − m); their sum, in f32 over blocks and in f64 over these.
+template <class T>
+double exponentials(const T* x, ComputeOf<T>* e, ComputeOf<T> m, int64_t n) {
+  double total = 0;
+  for (int64_t from = 0; from < n; from += kBlock) {
+    const int64_t to = from + kBlock < n ? from + kBlock : n;
+#pragma omp simd
+    for (int64_t i = from; i < to; ++i) e[i] = math::exp(compute(x[i]) - m);
+    ComputeOf<T> part = 0;
+#pragma omp simd reduction(+ : part)
+    for (int64_t i = from; i < to; ++i) part += e[i];
+    total += double(part);
+  }
+  return total;
+}
+
 template <class T>
 void softmax_row(const T* x, T* y, int64_t n, RowBuffer<T>& buffer) {
   using C = ComputeOf<T>;
   C* e = buffer.get(y);
-  const C m = row_max(x, n);
-  const double total = sum_terms<C>(n, [&](int64_t i) {
-    e[i] = math::exp(compute(x[i]) - m);
-    return e[i];
-  });
-  const C scale = C(1 / total);
+  const C scale = C(1 / exponentials(x, e, row_max(x, n), n));
   for (int64_t i = 0; i < n; ++i) y[i] = T(e[i] * scale);
 }
 
 template <class T>
-void log_softmax_row(const T* x, T* y, int64_t n, RowBuffer<T>&) {
+void log_softmax_row(const T* x, T* y, int64_t n, RowBuffer<T>& buffer) {
   using C = ComputeOf<T>;
   const C m = row_max(x, n);
-  const C shift =
-      C(std::log(sum_terms<C>(n, [&](int64_t i) { return math::exp(compute(x[i]) - m); })));
+  const C shift = C(std::log(exponentials(x, buffer.get(y), m, n)));
   for (int64_t i = 0; i < n; ++i) y[i] = T((compute(x[i]) - m) - shift);
 }
 
@@ -83,10 +79,17 @@ void softmax_columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width)
 #pragma omp simd
     for (int64_t k = 0; k < width; ++k) m[k] = Extreme<T, 1>::add(m[k], row[k], 0);
   }
+  // exp(x − m) waits in y where that loses nothing.
+  constexpr bool kKeep = !kLog && !kIsHalf<T>;
   for (int64_t i = 0; i < n; ++i) {
     const T* row = x + i * stride;
+    T* out = y + i * stride;
 #pragma omp simd
-    for (int64_t k = 0; k < width; ++k) total[k] += double(math::exp(compute(row[k]) - m[k]));
+    for (int64_t k = 0; k < width; ++k) {
+      const C e = math::exp(compute(row[k]) - m[k]);
+      total[k] += double(e);
+      if constexpr (kKeep) out[k] = e;
+    }
   }
   for (int64_t k = 0; k < width; ++k) scale[k] = C(kLog ? std::log(total[k]) : 1 / total[k]);
   for (int64_t i = 0; i < n; ++i) {
@@ -94,8 +97,12 @@ void softmax_columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width)
     T* out = y + i * stride;
 #pragma omp simd
     for (int64_t k = 0; k < width; ++k) {
-      const C d = compute(row[k]) - m[k];
-      out[k] = T(kLog ? d - scale[k] : math::exp(d) * scale[k]);
+      if constexpr (kKeep) {
+        out[k] *= scale[k];
+      } else {
+        const C d = compute(row[k]) - m[k];
+        out[k] = T(kLog ? d - scale[k] : math::exp(d) * scale[k]);
+      }
     }
   }
 }
@@ -105,9 +112,12 @@ void softmax_columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width)
 template <class T, bool kLog>
 void softmax_grad_row(const T* y, const T* g, T* dx, int64_t n) {
   using C = ComputeOf<T>;
-  const C dot = C(sum_terms<double>(n, [&](int64_t i) {
-    return kLog ? double(compute(g[i])) : double(compute(g[i])) * double(compute(y[i]));
-  }));
+  double total = 0;
+#pragma omp simd reduction(+ : total)
+  for (int64_t i = 0; i < n; ++i) {
+    total += kLog ? double(compute(g[i])) : double(compute(g[i])) * double(compute(y[i]));
+  }
+  const C dot = C(total);
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {
     const C gi = compute(g[i]), yi = compute(y[i]);

@@ -27,7 +27,19 @@ void for_lists(const ScanArgs& a, F&& body) {
 
 int64_t place(const ScanArgs& a, int64_t i) { return (a.reverse ? a.n - 1 - i : i) * a.inner; }
 
-// S: Acc, Out, start(), step(acc, x).
+// One list of neighbouring elements. S: In, Acc, Out, start(), step(acc, x).
+template <class S>
+void scan_list(const ScanArgs& a, const typename S::In* x, typename S::Out* y) {
+  using Out = typename S::Out;
+  typename S::Acc acc = S::start();
+  const int64_t first = a.reverse ? a.n - 1 : 0, step = a.reverse ? -1 : 1;
+  for (int64_t i = 0, at = first; i < a.n; ++i, at += step) {
+    const typename S::Acc next = S::step(acc, compute(x[at]));
+    y[at] = Out(a.exclusive ? acc : next);
+    acc = next;
+  }
+}
+
 template <class S>
 void scan(const ScanArgs& a) {
   using T = typename S::In;
@@ -36,6 +48,7 @@ void scan(const ScanArgs& a) {
   for_lists(a, [&](int64_t first, int64_t lists) {
     const T* x = static_cast<const T*>(a.in) + first;
     Out* y = static_cast<Out*>(a.out) + first;
+    if (a.inner == 1) return scan_list<S>(a, x, y);
     Acc acc[kSideBySide];
     for (int64_t k = 0; k < lists; ++k) acc[k] = S::start();
     for (int64_t i = 0; i < a.n; ++i) {
