@@ -9,7 +9,8 @@
   X(activation)                    \
   X(compare)                       \
   X(logic)                         \
-  X(cast)
+  X(cast)                          \
+  X(random)
 
 namespace cutaway {
 

@@ -154,6 +154,9 @@ CUTAWAY_SAMPLES(softsign)
 CUTAWAY_SAMPLES(cast)
 CUTAWAY_SAMPLES(clone)
 CUTAWAY_SAMPLES(to_device)
+// random numbers
+CUTAWAY_SAMPLES(bernoulli)
+CUTAWAY_SAMPLES(dropout)
 #undef CUTAWAY_SAMPLES
 
 }  // namespace cutaway

@@ -14,6 +14,7 @@ void register_pointwise_arithmetic_kernels();
 void register_pointwise_compare_kernels();
 void register_pointwise_float_kernels();
 void register_pointwise_special_kernels();
+void register_random_kernels();
 
 namespace {
 
@@ -66,15 +67,24 @@ void bytes_loop(int64_t n, void* out, const void* const* in, const PointwiseArgs
 template <class To>
 Loop convert_from(DType from) {
   switch (from) {
-    case DType::f64: return convert_loop<To, double>;
-    case DType::f32: return convert_loop<To, float>;
-    case DType::bf16: return convert_loop<To, BFloat16>;
-    case DType::f16: return convert_loop<To, Float16>;
-    case DType::i64: return convert_loop<To, int64_t>;
-    case DType::i32: return convert_loop<To, int32_t>;
-    case DType::u8: return convert_loop<To, uint8_t>;
-    case DType::i8: return convert_loop<To, int8_t>;
-    case DType::boolean: return convert_loop<To, bool>;
+    case DType::f64:
+      return convert_loop<To, double>;
+    case DType::f32:
+      return convert_loop<To, float>;
+    case DType::bf16:
+      return convert_loop<To, BFloat16>;
+    case DType::f16:
+      return convert_loop<To, Float16>;
+    case DType::i64:
+      return convert_loop<To, int64_t>;
+    case DType::i32:
+      return convert_loop<To, int32_t>;
+    case DType::u8:
+      return convert_loop<To, uint8_t>;
+    case DType::i8:
+      return convert_loop<To, int8_t>;
+    case DType::boolean:
+      return convert_loop<To, bool>;
   }
   return nullptr;
 }
@@ -135,6 +145,7 @@ void register_pointwise_kernels() {
   register_pointwise_compare_kernels();
   register_pointwise_float_kernels();
   register_pointwise_special_kernels();
+  register_random_kernels();
 }
 
 }  // namespace cutaway::cpu::CUTAWAY_VARIANT

@@ -51,10 +51,18 @@ void load_row(Operand o, int64_t n, const char* from, int64_t stride, char* to) 
     return load(n, reinterpret_cast<const Float16*>(from), stride, reinterpret_cast<float*>(to));
   }
   switch (o.bytes) {
-    case 1: return load(n, reinterpret_cast<const uint8_t*>(from), stride, reinterpret_cast<uint8_t*>(to));
-    case 2: return load(n, reinterpret_cast<const uint16_t*>(from), stride, reinterpret_cast<uint16_t*>(to));
-    case 4: return load(n, reinterpret_cast<const uint32_t*>(from), stride, reinterpret_cast<uint32_t*>(to));
-    default: return load(n, reinterpret_cast<const uint64_t*>(from), stride, reinterpret_cast<uint64_t*>(to));
+    case 1:
+      return load(n, reinterpret_cast<const uint8_t*>(from), stride,
+                  reinterpret_cast<uint8_t*>(to));
+    case 2:
+      return load(n, reinterpret_cast<const uint16_t*>(from), stride,
+                  reinterpret_cast<uint16_t*>(to));
+    case 4:
+      return load(n, reinterpret_cast<const uint32_t*>(from), stride,
+                  reinterpret_cast<uint32_t*>(to));
+    default:
+      return load(n, reinterpret_cast<const uint64_t*>(from), stride,
+                  reinterpret_cast<uint64_t*>(to));
   }
 }
 void store_row(Operand o, int64_t n, const char* from, char* to, int64_t stride) {
@@ -65,10 +73,18 @@ void store_row(Operand o, int64_t n, const char* from, char* to, int64_t stride)
     return store(n, reinterpret_cast<const float*>(from), reinterpret_cast<Float16*>(to), stride);
   }
   switch (o.bytes) {
-    case 1: return store(n, reinterpret_cast<const uint8_t*>(from), reinterpret_cast<uint8_t*>(to), stride);
-    case 2: return store(n, reinterpret_cast<const uint16_t*>(from), reinterpret_cast<uint16_t*>(to), stride);
-    case 4: return store(n, reinterpret_cast<const uint32_t*>(from), reinterpret_cast<uint32_t*>(to), stride);
-    default: return store(n, reinterpret_cast<const uint64_t*>(from), reinterpret_cast<uint64_t*>(to), stride);
+    case 1:
+      return store(n, reinterpret_cast<const uint8_t*>(from), reinterpret_cast<uint8_t*>(to),
+                   stride);
+    case 2:
+      return store(n, reinterpret_cast<const uint16_t*>(from), reinterpret_cast<uint16_t*>(to),
+                   stride);
+    case 4:
+      return store(n, reinterpret_cast<const uint32_t*>(from), reinterpret_cast<uint32_t*>(to),
+                   stride);
+    default:
+      return store(n, reinterpret_cast<const uint64_t*>(from), reinterpret_cast<uint64_t*>(to),
+                   stride);
   }
 }
 
@@ -195,7 +211,8 @@ class Walk {
   int64_t sizes_[kMaxRank];
   int64_t strides_[4][kMaxRank];
   char* base_[4];
-  const char* repeated_[4] = {};  // what the buffer of an operand with inner stride 0 is filled with
+  const char* repeated_[4] =
+      {};  // what the buffer of an operand with inner stride 0 is filled with
   int64_t repeated_n_[4] = {};
   Buffer buffer_[4];
 };

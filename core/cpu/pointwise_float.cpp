@@ -10,10 +10,12 @@ namespace {
 using namespace math::functor;
 
 // Sine and cosine of f32 have loops of their own (core/math/rows.h); f64 takes the usual one.
-template <class T> struct SinRow : Sin<T> {
+template <class T>
+struct SinRow : Sin<T> {
   static void row(const float* x, float* y, int64_t n) { math::sin_row(x, y, n); }
 };
-template <class T> struct CosRow : Cos<T> {
+template <class T>
+struct CosRow : Cos<T> {
   static void row(const float* x, float* y, int64_t n) { math::cos_row(x, y, n); }
 };
 

@@ -35,11 +35,24 @@ struct Plan {
 void run_plan(const PointwiseArgs& a, const Plan& plan);
 
 // The type a loop computes in for elements of type S; booleans are bytes 0 and 1.
-template <class S> struct ComputeOf { using type = S; };
-template <> struct ComputeOf<BFloat16> { using type = float; };
-template <> struct ComputeOf<Float16> { using type = float; };
-template <> struct ComputeOf<bool> { using type = uint8_t; };
-template <class S> using Compute = typename ComputeOf<S>::type;
+template <class S>
+struct ComputeOf {
+  using type = S;
+};
+template <>
+struct ComputeOf<BFloat16> {
+  using type = float;
+};
+template <>
+struct ComputeOf<Float16> {
+  using type = float;
+};
+template <>
+struct ComputeOf<bool> {
+  using type = uint8_t;
+};
+template <class S>
+using Compute = typename ComputeOf<S>::type;
 
 template <class S>
 constexpr Operand operand_of() {
@@ -51,8 +64,10 @@ constexpr Operand operand_of() {
 // The functor of a call: made from its constants, if it has any.
 template <class F>
 static inline F make(const PointwiseArgs& args) {
-  if constexpr (std::is_constructible_v<F, const PointwiseArgs&>) return F(args);
-  else return F();
+  if constexpr (std::is_constructible_v<F, const PointwiseArgs&>)
+    return F(args);
+  else
+    return F();
 }
 
 template <class F, class Out, class A>
@@ -95,13 +110,16 @@ void pointwise(const PointwiseArgs& a) {
   using Last = std::tuple_element_t<kInputs - 1, std::tuple<In...>>;
   using Fn = F<Compute<Last>>;
   constexpr Loop loop = [] {
-    if constexpr (kInputs == 1) return &loop1<Fn, Compute<Out>, Compute<In>...>;
-    else if constexpr (kInputs == 2) return &loop2<Fn, Compute<Out>, Compute<In>...>;
-    else return &loop3<Fn, Compute<Out>, Compute<In>...>;
+    if constexpr (kInputs == 1)
+      return &loop1<Fn, Compute<Out>, Compute<In>...>;
+    else if constexpr (kInputs == 2)
+      return &loop2<Fn, Compute<Out>, Compute<In>...>;
+    else
+      return &loop3<Fn, Compute<Out>, Compute<In>...>;
   }();
   static constexpr Plan plan{loop, int(kInputs), {operand_of<Out>(), operand_of<In>()...}};
-  constexpr bool plain =
-      ((operand_of<In>().half == Storage16::none) && ...) && operand_of<Out>().half == Storage16::none;
+  constexpr bool plain = ((operand_of<In>().half == Storage16::none) && ...) &&
+                         operand_of<Out>().half == Storage16::none;
   if constexpr (plain) {
     bool flat = a.rank == 1 && a.numel <= kGrain;
     for (size_t k = 0; k <= kInputs; ++k) flat = flat && a.strides[k][0] == 1;
@@ -113,9 +131,12 @@ void pointwise(const PointwiseArgs& a) {
 // ---- filling rows of the kernel table
 template <template <class> class F, int kInputs, class Out, class In>
 constexpr PointwiseKernel::Fn kernel_of() {
-  if constexpr (kInputs == 1) return &pointwise<F, Out, In>;
-  else if constexpr (kInputs == 2) return &pointwise<F, Out, In, In>;
-  else return &pointwise<F, Out, In, In, In>;
+  if constexpr (kInputs == 1)
+    return &pointwise<F, Out, In>;
+  else if constexpr (kInputs == 2)
+    return &pointwise<F, Out, In, In>;
+  else
+    return &pointwise<F, Out, In, In, In>;
 }
 // Out = void: the result has the type of the inputs.
 template <template <class> class F, int kInputs, class Out, class... In>

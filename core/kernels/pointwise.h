@@ -4,9 +4,9 @@
 
 namespace cutaway {
 
-// One elementwise pass: out[i] = f(in0[i], in1[i], in2[i], scalars). Dimensions are collapsed: equal
-// walks are joined, so a contiguous call has rank 1 (rank 0: one element). Strides in elements.
-// `out` may be one of the inputs if both have the same layout.
+// One elementwise pass: out[i] = f(in0[i], in1[i], in2[i], scalars). Dimensions are collapsed:
+// equal walks are joined, so a contiguous call has rank 1 (rank 0: one element). Strides in
+// elements. `out` may be one of the inputs if both have the same layout.
 struct PointwiseArgs {
   int rank = 0;
   DType other = DType::f32;  // type of `in[0]` where it differs from the table's type (copy)
@@ -143,7 +143,8 @@ inline constinit PointwiseKernel hypot{"hypot"};
 inline constinit PointwiseKernel polygamma{"polygamma"};
 inline constinit PointwiseKernel logit{"logit"};
 inline constinit PointwiseKernel nan_to_num{"nan_to_num"};
-// ---- activations of floats; _grad: in0 · f′, in1 is x or y as core/math/functors_activation.h says.
+// ---- activations of floats; _grad: in0 · f′, in1 is x or y as core/math/functors_activation.h
+// says.
 inline constinit PointwiseKernel relu{"relu"};
 inline constinit PointwiseKernel relu_grad{"relu_grad"};
 inline constinit PointwiseKernel tanh_grad{"tanh_grad"};
