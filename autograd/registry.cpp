@@ -21,7 +21,11 @@
   X(scan) \
   X(softmax) \
   X(norm) \
-  X(channel_norm)
+  X(channel_norm) \
+  X(gather) \
+  X(scatter) \
+  X(segment) \
+  X(mask)
 
 namespace cutaway {
 

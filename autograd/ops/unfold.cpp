@@ -5,7 +5,7 @@
 #include <cutaway/autograd/ops/arrange.h>
 #include <cutaway/autograd/ops/shape.h>
 #include <cutaway/core/error.h>
-#include <cutaway/core/kernels/index.h>
+#include <cutaway/core/kernels/rearrange.h>
 #include <cutaway/core/tensor_ops.h>
 
 namespace cutaway {

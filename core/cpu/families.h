@@ -6,6 +6,8 @@
   X(attention) \
   X(conv) \
   X(extreme) \
+  X(index) \
+  X(index_reduce) \
   X(loss) \
   X(magnitude) \
   X(matmul) \

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include <cutaway/core/cpu/reduce_loop.h>
-#include <cutaway/core/kernels/index.h>
+#include <cutaway/core/kernels/rearrange.h>
 
 // Kernels that move elements without looking at them: one instance for each element size.
 namespace cutaway::cpu::CUTAWAY_VARIANT {

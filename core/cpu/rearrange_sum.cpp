@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include <cutaway/core/cpu/reduce_loop.h>
-#include <cutaway/core/kernels/index.h>
+#include <cutaway/core/kernels/rearrange.h>
 
 // The adjoints of kernels that copy elements: each source element is the sum of its copies. A task
 // owns the elements it writes and adds in a fixed order, so threads never change a bit.

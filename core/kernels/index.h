@@ -2,74 +2,88 @@
 #include <cutaway/core/kernel.h>
 #include <cutaway/core/shape.h>
 
+// Kernels that read or write at places given by i64 indices. Indices are dense and checked by the
+// caller; -1 means no place: nothing is written there, and zero is read. A task owns what it writes
+// and goes through indices in order, so that results do not depend on the number of threads.
 namespace cutaway {
 
-// One triangle of each of `count` row-major matrices [rows, columns]; the rest becomes zero.
-struct TriangleArgs {
-  const void* in = nullptr;
-  void* out = nullptr;
-  int64_t count = 0, rows = 0, columns = 0;
-  int64_t diagonal = 0;
-  bool upper = false;
+// First position i with index[i] outside of [low, high), or -1.
+struct BoundsArgs {
+  const int64_t* index = nullptr;
+  int64_t n = 0, low = 0, high = 0;
+  int64_t* found = nullptr;
 };
 
-// `rows` rows, each made of row_bytes[0] bytes of in[0], then row_bytes[1] bytes of in[1], …; every
-// input is dense.
-struct ConcatArgs {
-  const void* const* in = nullptr;
-  const int64_t* row_bytes = nullptr;
-  int64_t count = 0, rows = 0;
-  void* out = nullptr;
-};
-
-// out[i_0, i_1, …] = in[map_0[i_0], map_1[i_1], …], or the fill value where an entry is -1; a null map
-// is the identity. Both dense. Used by flip, roll, pad, repeat.
-struct RemapArgs {
-  const void* in = nullptr;
-  void* out = nullptr;
+// out[i] = in[i, but index[i] in dimension `dim`] for all i of sizes [rank] (those of index and out).
+struct GatherArgs {
   int rank = 0;  // at least 1
-  int64_t in_sizes[kMaxRank] = {};
-  int64_t out_sizes[kMaxRank] = {};
-  const int64_t* map[kMaxRank] = {};
-  const void* fill = nullptr;  // one element
+  int dim = 0;
+  int64_t sizes[kMaxRank] = {};
+  int64_t in_strides[kMaxRank] = {};
+  const int64_t* index = nullptr;
+  const void* in = nullptr;
+  void* out = nullptr;
 };
-// The adjoint: every element of `in` [in_sizes] is the sum of the elements of `out` it was copied to.
-// Those of coordinate i of dimension d are places[d][starts[d][i]] … places[d][starts[d][i+1]-1]; a
-// null list is the identity. Sums are taken in order, in f64 for floating types, and rounded once.
-struct RemapSumArgs {
-  void* in = nullptr;
-  const void* out = nullptr;
+
+// out[i, but index[i] in dimension `dim`] gets src[i], for all i of sizes [rank] (those of index).
+// `out` is dense, holds the old values, and has n places in that dimension.
+struct ScatterArgs {
   int rank = 0;
-  int64_t in_sizes[kMaxRank] = {};
-  int64_t out_sizes[kMaxRank] = {};
-  const int64_t* starts[kMaxRank] = {};
-  const int64_t* places[kMaxRank] = {};
+  int dim = 0;
+  int64_t sizes[kMaxRank] = {};
+  int64_t out_strides[kMaxRank] = {};
+  int64_t src_strides[kMaxRank] = {};
+  int64_t n = 0;
+  const int64_t* index = nullptr;
+  const void* src = nullptr;  // null: `value` is written everywhere
+  const void* value = nullptr;
+  void* out = nullptr;
 };
 
-// Windows of `size` every `step` elements: g [outer, windows, inner, size] is summed into
-// out [outer, n, inner]. In order, in f64 for floating types.
-struct WindowSumArgs {
-  const void* in = nullptr;
-  void* out = nullptr;
-  int64_t outer = 0, n = 0, inner = 0, windows = 0, size = 0, step = 0;
+enum class ScatterMode : uint8_t { sum, mean, prod, amax, amin };
+// As scatter, but values that meet are reduced: in order, sums, products and means of floating types
+// in f64, rounded once. Without include_self the old value of a place that is hit does not count.
+struct ScatterReduceArgs : ScatterArgs {
+  ScatterMode mode = ScatterMode::sum;
+  bool include_self = true;
+  int64_t* counts = nullptr;  // for mean: values that went into each place; dense, as out
 };
 
-// image [planes, height, width] ↔ columns [planes, kernel_h·kernel_w, out_h·out_w].
-struct ColumnsArgs {
+// Rows: out[o, k, :] = in[o, index[k], :] for in [outer, n, inner], index [count].
+struct TakeRowsArgs {
+  const int64_t* index = nullptr;
   const void* in = nullptr;
   void* out = nullptr;
-  int64_t planes = 0, height = 0, width = 0, out_h = 0, out_w = 0;
-  int64_t kernel[2] = {}, stride[2] = {}, padding[2] = {}, dilation[2] = {};
+  int64_t outer = 0, n = 0, count = 0, inner = 0;
+};
+// out[o, index[k], :] = in[o, k, :] for out [outer, n, inner]; the last k wins.
+using PutRowsArgs = TakeRowsArgs;
+// out[o, index[k], :] reduced with in[o, k, :], as in scatter_reduce; counts [n].
+struct ReduceRowsArgs : TakeRowsArgs {
+  ScatterMode mode = ScatterMode::sum;
+  bool include_self = true;
+  int64_t* counts = nullptr;
+};
+
+// Positions of elements that are not zero (NaN is not). Blocks of kNonzeroBlock elements: without
+// `out` their numbers are stored in counts, with it positions are written from counts[block] on.
+inline constexpr int64_t kNonzeroBlock = 16384;
+struct NonzeroArgs {
+  const void* in = nullptr;
+  int64_t n = 0;
+  int64_t* counts = nullptr;
+  int64_t* out = nullptr;
 };
 
 namespace kernels {
-inline constinit Kernel<TriangleArgs> triangle{"triangle"};
-inline constinit Kernel<ConcatArgs> concat{"concat"};
-inline constinit Kernel<RemapArgs> remap{"remap"};
-inline constinit Kernel<RemapSumArgs> remap_sum{"remap_sum"};
-inline constinit Kernel<WindowSumArgs> window_sum{"window_sum"};
-inline constinit Kernel<ColumnsArgs> image_to_columns{"image_to_columns"};
-inline constinit Kernel<ColumnsArgs> columns_to_image{"columns_to_image"};
+inline constinit Kernel<BoundsArgs> index_bounds{"index_bounds"};  // type i64
+inline constinit Kernel<GatherArgs> gather{"gather"};
+inline constinit Kernel<ScatterArgs> scatter{"scatter"};
+inline constinit Kernel<ScatterReduceArgs> scatter_reduce{"scatter_reduce"};
+inline constinit Kernel<TakeRowsArgs> take_rows{"take_rows"};
+inline constinit Kernel<PutRowsArgs> put_rows{"put_rows"};
+inline constinit Kernel<ReduceRowsArgs> reduce_rows{"reduce_rows"};
+inline constinit Kernel<NonzeroArgs> nonzero{"nonzero"};
 }  // namespace kernels
 
 }  // namespace cutaway
