@@ -9,6 +9,7 @@
 #include <cutaway/autograd/ops/einsum.h>
 #include <cutaway/autograd/ops/elementary.h>
 #include <cutaway/autograd/ops/index.h>
+#include <cutaway/autograd/ops/linalg.h>
 #include <cutaway/autograd/ops/linear.h>
 #include <cutaway/autograd/ops/loss.h>
 #include <cutaway/autograd/ops/matmul.h>
