@@ -35,7 +35,8 @@ int category(DType t) { return is_floating(t) ? 2 : is_integer(t) ? 1 : 0; }
 
 // Output 0 in a buffer that nothing else can see, or in a new one. An operand given twice is seen.
 Tensor& output(Call& c, const Shape& sizes, DType type) {
-  for (int i = 0; i < c.num_inputs && c.temporaries; ++i) {
+  if (!c.temporaries) return c.out(0, sizes, type);
+  for (int i = 0; i < c.num_inputs; ++i) {
     if (!(c.temporaries >> i & 1) || c.in(i).dtype() != type || c.in(i).sizes() != sizes) continue;
     bool twice = false;
     for (int k = 0; k < c.num_inputs; ++k) twice = twice || (k != i && c.in(k).is_same(c.in(i)));
@@ -48,6 +49,11 @@ void set_constants(PointwiseArgs& a, const Constants* s) {
   if (!s) return;
   for (int i = 0; i < 3; ++i) a.scalar[i] = s->f[i];
   for (int i = 0; i < 2; ++i) a.integer[i] = s->i[i];
+}
+
+void* values_of(const TensorImpl& t) {
+  if (!t.storage || !t.storage->data) return nullptr;
+  return static_cast<char*>(t.storage->data) + t.layout.offset * size_of(t.dtype);
 }
 
 // The short way: everything contiguous, of one size, type and place. False if it is not so.
@@ -68,14 +74,14 @@ bool run_flat(Call& c, PointwiseKernel& kernel, Types types, const Constants* co
   p.numel = p.sizes[0] = a->numel;
   p.strides[0][0] = 1;
   for (int k = 0; k < c.num_inputs; ++k) {
-    p.in[k] = c.in(k).raw();
+    p.in[k] = values_of(*c.in(k).impl());
     p.strides[k + 1][0] = 1;
   }
   set_constants(p, constants);
   Tensor& out = types == Types::compare ? c.out(0, a->layout.sizes, DType::boolean)
                                         : output(c, a->layout.sizes, type);
   if (c.meta()) return true;
-  p.out = out.raw();
+  p.out = values_of(*out.impl());
   kernel(out.device(), type, p);
   return true;
 }

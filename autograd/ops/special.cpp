@@ -146,6 +146,20 @@ const OpRecord kPow{
     .fast_backward = pow_fast_backward,
     .samples = pow_samples};
 
+// x^s; frequent exponents have loops of their own.
+void forward_pow_scalar(Call& c) {
+  const Scalar& s = c.attrs<LiteralAttrs>().s;
+  const bool floating = c.in(0).is_floating();
+  if (!s.floating && s.i < 0 && !floating) throw_negative_exponent(c);
+  static constexpr Constants one{.f = {1}, .i = {1}};
+  if (floating && s.f == 2) return elementwise(c, kernels::square, Types::promote);
+  if (floating && s.f == 1) return elementwise(c, kernels::mul_scalar, Types::promote, &one);
+  if (floating && s.f == 3) return elementwise(c, kernels::cube, Types::promote);
+  if (floating && s.f == 0.5) return elementwise(c, kernels::pow_half, Types::promote);
+  if (floating && s.f == -1) return elementwise(c, kernels::rdiv_scalar, Types::promote, &one);
+  elementwise_literal(c, kernels::pow_scalar, Types::promote);
+}
+
 const OpRecord kPowScalar{.name = "pow_scalar",
                           .signature = "pow(x, s) → y",
                           .meaning = "Power of a tensor with a number as exponent.",
@@ -154,14 +168,8 @@ const OpRecord kPowScalar{.name = "pow_scalar",
                           .dtypes = kNumbers,
                           .compute = Compute::f32,
                           .save_inputs = 1,
-                          .forward =
-                              [](Call& c) {
-                                const Scalar& s = c.attrs<LiteralAttrs>().s;
-                                if (!s.floating && s.i < 0 && !c.in(0).is_floating())
-                                  throw_negative_exponent(c);
-                                elementwise_literal(c, kernels::pow_scalar, Types::promote);
-                              },
-                          .backward_text = "dx = s g ⊙ x^(s − 1); 0 for s = 0",
+                          .forward = forward_pow_scalar,
+    .backward_text = "dx = s g ⊙ x^(s − 1); 0 for s = 0",
                           .backward =
                               [](Backward& b) {
                                 const double s = b.attrs<LiteralAttrs>().s.f;

@@ -10,6 +10,8 @@ void register_pointwise_special_kernels() {
   set_floats<Pow, 2>(kernels::pow);
   set_integers<PowInteger, 2>(kernels::pow);
   set_floats<PowScalar, 1>(kernels::pow_scalar);
+  set_floats<PowHalf, 1>(kernels::pow_half);
+  set_floats<Cube, 1>(kernels::cube);
   set_integers<PowIntegerScalar, 1>(kernels::pow_scalar);
   set_floats<RpowScalar, 1>(kernels::rpow_scalar);
   set_floats<PowGradBase, 3>(kernels::pow_grad_base);

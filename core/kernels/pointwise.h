@@ -130,6 +130,9 @@ inline constinit PointwiseKernel frac{"frac"};
 // in0^in1, in0^s, s^in0; integers too, with exponents ≥ 0.
 inline constinit PointwiseKernel pow{"pow"};
 inline constinit PointwiseKernel pow_scalar{"pow_scalar"};
+// in0^½ (inf at −inf), in0³.
+inline constinit PointwiseKernel pow_half{"pow_half"};
+inline constinit PointwiseKernel cube{"cube"};
 inline constinit PointwiseKernel rpow_scalar{"rpow_scalar"};
 // in0 · ∂(in1^in2)/∂in1, in0 · ∂(in1^in2)/∂in2.
 inline constinit PointwiseKernel pow_grad_base{"pow_grad_base"};

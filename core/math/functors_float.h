@@ -73,19 +73,18 @@ template <class T> struct Hypot {
   }
 };
 
-// x^s; the exponents −1, 0, ½, 1, 2, 3 by other means that give the same values.
+// x^s, and the exponents ½ and 3 by other means that give the same special values.
 template <class T> struct PowScalar : WithConstant<T> {
   using WithConstant<T>::WithConstant;
+  CUTAWAY_HD T operator()(T x) const { return math::pow(x, this->s); }
+};
+template <class T> struct PowHalf {
   CUTAWAY_HD T operator()(T x) const {
-    const T s = this->s;
-    if (s == 2) return x * x;
-    if (s == 3) return x * x * x;
-    if (s == 1) return x;
-    if (s == 0) return 1;
-    if (s == -1) return 1 / x;
-    if (s == T(0.5)) return x == -T(detail::kInfD) ? -x : math::sqrt(x + T(0));
-    return math::pow(x, s);
+    return x == -T(detail::kInfD) ? -x : math::sqrt(x + T(0));
   }
+};
+template <class T> struct Cube {
+  CUTAWAY_HD T operator()(T x) const { return x * x * x; }
 };
 template <class T> struct RpowScalar : WithConstant<T> {
   using WithConstant<T>::WithConstant;
