@@ -5,8 +5,8 @@
 
 namespace cutaway {
 
-// One step of the module path ("net" → "fc1"); pushed by Module::operator(). Scopes are interned and
-// never freed, so nodes and traces may keep the pointer.
+// One step of the module path ("net" → "fc1"); pushed by Module::operator(). Scopes are interned
+// and never freed, so nodes and traces may keep the pointer.
 struct ModuleScope {
   const char* name;
   const char* type;
@@ -28,7 +28,8 @@ extern constinit thread_local Context tl_context;
 inline Context& context() { return tl_context; }
 
 // The scope of child `name` of type `type` below `parent`; the same pointer for the same three.
-const ModuleScope* intern_scope(const ModuleScope* parent, const std::string& name, const char* type);
+const ModuleScope* intern_scope(const ModuleScope* parent, const std::string& name,
+                                const char* type);
 // "net.fc1 (Linear)", or empty outside modules.
 std::string module_path(const ModuleScope* scope);
 inline std::string module_path() { return module_path(context().module); }

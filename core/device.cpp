@@ -33,12 +33,14 @@ Device device_from_name(const std::string& name) {
   if (name.size() == 6 && name.starts_with("cuda:") && name[5] >= '0' && name[5] <= '9') {
     return {DeviceKind::cuda, int8_t(name[5] - '0')};
   }
-  throw DeviceError("device", "unknown device \"" + name + "\"; need cpu, meta, cuda, cuda:N or emu");
+  throw DeviceError("device",
+                    "unknown device \"" + name + "\"; need cpu, meta, cuda, cuda:N or emu");
 }
 
 void set_backend(DeviceKind kind, const Backend* backend) {
   if (kind == DeviceKind::cpu || kind == DeviceKind::meta) {
-    throw DeviceError("set_backend", "cpu and meta are built in; only cuda and emu can be plugged in");
+    throw DeviceError("set_backend",
+                      "cpu and meta are built in; only cuda and emu can be plugged in");
   }
   backends[static_cast<int>(kind)] = backend;
 }

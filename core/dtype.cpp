@@ -5,7 +5,8 @@
 namespace cutaway {
 namespace {
 
-constexpr const char* kNames[kNumDTypes] = {"f64", "f32", "bf16", "f16", "i64", "i32", "u8", "i8", "bool"};
+constexpr const char* kNames[kNumDTypes] = {"f64", "f32", "bf16", "f16", "i64",
+                                            "i32", "u8",  "i8",   "bool"};
 
 int category(DType t) { return is_floating(t) ? 2 : is_integer(t) ? 1 : 0; }
 
@@ -17,7 +18,8 @@ DType dtype_from_name(const std::string& name) {
   for (int i = 0; i < kNumDTypes; ++i) {
     if (name == kNames[i]) return DType(i);
   }
-  throw DTypeError("dtype", "unknown type name \"" + name + "\"; need one of " + to_string(kAllTypes));
+  throw DTypeError("dtype",
+                   "unknown type name \"" + name + "\"; need one of " + to_string(kAllTypes));
 }
 
 DType promote(DType a, DType b) {

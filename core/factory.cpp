@@ -37,7 +37,8 @@ Tensor place(const Tensor& host, Opts opts) {
     out = empty(host.sizes(), {.dtype = opts.dtype, .device = opts.device});
     if (!out.is_meta() && dense.numel()) {
       backend(opts.device.kind)
-          .copy_from_host(opts.device.index, out.raw(), dense.raw(), dense.numel() * size_of(opts.dtype));
+          .copy_from_host(opts.device.index, out.raw(), dense.raw(),
+                          dense.numel() * size_of(opts.dtype));
     }
   }
   return opts.requires_grad ? out.set_requires_grad() : out;
@@ -56,9 +57,10 @@ int64_t whole_value(Scalar value, DType dtype) {
   if (dtype == DType::u8) fits = fits && holds<uint8_t>(v);
   if (dtype == DType::i8) fits = fits && holds<int8_t>(v);
   if (!fits) {
-    throw ValueError("full", "the value must fit the type; got " +
-                                 (value.floating ? std::to_string(value.f) : std::to_string(value.i)) +
-                                 " for " + name_of(dtype));
+    throw ValueError(
+        "full", "the value must fit the type; got " +
+                    (value.floating ? std::to_string(value.f) : std::to_string(value.i)) + " for " +
+                    name_of(dtype));
   }
   return v;
 }
@@ -73,9 +75,10 @@ int64_t arange_length(Scalar begin, Scalar end, Scalar step) {
     n = double(whole);
   }
   if (step.f == 0 || !(n < double(kMost))) {
-    throw ValueError("arange", "needs finite bounds, a step that is not 0 and fewer than 2^46 values; got " +
-                                   std::to_string(begin.f) + " … " + std::to_string(end.f) + " by " +
-                                   std::to_string(step.f));
+    throw ValueError("arange",
+                     "needs finite bounds, a step that is not 0 and fewer than 2^46 values; got " +
+                         std::to_string(begin.f) + " … " + std::to_string(end.f) + " by " +
+                         std::to_string(step.f));
   }
   return n > 0 ? int64_t(n) : 0;
 }
@@ -84,7 +87,8 @@ int64_t arange_length(Scalar begin, Scalar end, Scalar step) {
 
 Tensor empty(const Shape& sizes, Opts opts) {
   Storage* storage = make_storage(opts.device, checked_bytes("empty", sizes, opts.dtype));
-  Tensor t = Tensor::take(detail::new_impl(opts.dtype, opts.device, Layout::contiguous(sizes), storage));
+  Tensor t =
+      Tensor::take(detail::new_impl(opts.dtype, opts.device, Layout::contiguous(sizes), storage));
   if (opts.requires_grad) t.set_requires_grad();
   return t;
 }
@@ -124,8 +128,9 @@ Tensor tensor(std::initializer_list<double> values, Opts opts) {
 Tensor tensor(std::initializer_list<double> values, const Shape& sizes, Opts opts) {
   const int64_t bytes = checked_bytes("tensor", sizes, DType::f64);
   if (int64_t(values.size() * sizeof(double)) != bytes) {
-    throw ShapeError("tensor", "needs one value for each element; got " + std::to_string(values.size()) +
-                                   " for sizes " + to_string(sizes));
+    throw ShapeError("tensor", "needs one value for each element; got " +
+                                   std::to_string(values.size()) + " for sizes " +
+                                   to_string(sizes));
   }
   Tensor host = empty(sizes, {.dtype = DType::f64});
   std::copy(values.begin(), values.end(), host.data<double>());
@@ -181,12 +186,13 @@ Tensor from_blob(void* data, const Shape& sizes, Opts opts) {
   const int64_t bytes = checked_bytes("from_blob", sizes, opts.dtype);
   const bool aligned = reinterpret_cast<uintptr_t>(data) % uintptr_t(size_of(opts.dtype)) == 0;
   if ((!data && bytes) || !aligned) {
-    throw ValueError("from_blob", std::string("needs a pointer aligned for ") + name_of(opts.dtype) +
-                                      "; got " + (data ? "a misaligned one" : "null") + " for " +
-                                      to_string(sizes));
+    throw ValueError("from_blob",
+                     std::string("needs a pointer aligned for ") + name_of(opts.dtype) + "; got " +
+                         (data ? "a misaligned one" : "null") + " for " + to_string(sizes));
   }
   if (opts.device.kind == DeviceKind::meta) {
-    throw DeviceError("from_blob", "meta tensors have sizes only, no values", "use empty() on meta");
+    throw DeviceError("from_blob", "meta tensors have sizes only, no values",
+                      "use empty() on meta");
   }
   Storage* s = wrap_storage(opts.device, data, bytes);
   Tensor t = Tensor::take(detail::new_impl(opts.dtype, opts.device, Layout::contiguous(sizes), s));

@@ -10,8 +10,8 @@ void initialize_kernels();
 [[noreturn]] void throw_no_kernel(const char* kernel, DeviceKind kind, DType dtype);
 }  // namespace detail
 
-// One kernel: a row of the kernel table, indexed by device kind and dtype. Args is a plain struct of
-// pointers, sizes and strides. Declared in core/kernels/*.h, filled by register functions.
+// One kernel: a row of the kernel table, indexed by device kind and dtype. Args is a plain struct
+// of pointers, sizes and strides. Declared in core/kernels/*.h, filled by register functions.
 template <class Args>
 struct Kernel {
   using Fn = void (*)(const Args&);

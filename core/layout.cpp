@@ -6,27 +6,43 @@
 
 namespace cutaway {
 
-Shape contiguous_strides(const Shape& sizes) {
-  Shape strides = sizes;
+namespace {
+
+// In place: copies of a just written Shape are slow (see Shape::assign).
+void set_contiguous_strides(const Shape& sizes, Shape& strides) {
+  strides.assign(sizes);
   int64_t step = 1;
   for (int i = sizes.rank() - 1; i >= 0; --i) {
     strides[i] = step;
     step = int64_t(uint64_t(step) * uint64_t(std::max<int64_t>(sizes[i], 1)));  // wraps beside a 0
   }
+}
+
+}  // namespace
+
+Shape contiguous_strides(const Shape& sizes) {
+  Shape strides;
+  set_contiguous_strides(sizes, strides);
   return strides;
 }
 
-Layout Layout::contiguous(const Shape& sizes) { return {sizes, contiguous_strides(sizes), 0}; }
+Layout Layout::contiguous(const Shape& sizes) {
+  Layout out;
+  out.sizes.assign(sizes);
+  set_contiguous_strides(sizes, out.strides);
+  return out;
+}
 
 bool Layout::is_contiguous() const {
-  if (sizes.contains(0)) return true;
+  bool gaps = false;
   int64_t step = 1;
   for (int i = sizes.rank() - 1; i >= 0; --i) {
-    if (sizes[i] == 1) continue;
-    if (strides[i] != step) return false;
-    step *= sizes[i];
+    const int64_t n = sizes[i];
+    if (n == 0) return true;
+    gaps |= n != 1 && strides[i] != step;
+    step = int64_t(uint64_t(step) * uint64_t(n));  // may wrap where elements repeat: gaps then
   }
-  return true;
+  return !gaps;
 }
 
 bool Layout::is_dense() const {
@@ -125,8 +141,9 @@ std::optional<Layout> Layout::reshape(const Shape& to) const {
 
 Shape resolve_reshape(const char* op, const Shape& from, const Shape& requested) {
   const auto fail = [&](const char* rule, const char* hint) {
-    throw ShapeError(op, std::string(rule) + "; got " + to_string(from) + ", need " + to_string(requested),
-                     hint);
+    throw ShapeError(
+        op, std::string(rule) + "; got " + to_string(from) + ", need " + to_string(requested),
+        hint);
   };
   Shape out = requested;
   int free_dim = -1;

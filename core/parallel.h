@@ -38,8 +38,9 @@ void run_parallel(int64_t chunks, void (*body)(void*, int64_t), void* data);
 inline constexpr int64_t kGrain = 32768;
 
 // Calls body(chunk) for chunk 0 … chunks-1, each once, on up to num_threads() threads, with the
-// context of the caller. The exception of the lowest failing chunk is rethrown here; chunks above it
-// may be left out. Nested calls, and calls while another thread has a team, run on the calling thread.
+// context of the caller. The exception of the lowest failing chunk is rethrown here; chunks above
+// it may be left out. Nested calls, and calls while another thread has a team, run on the calling
+// thread.
 template <class F>
 void parallel_chunks(int64_t chunks, F&& body) {
   using Body = std::remove_reference_t<F>;

@@ -8,8 +8,9 @@ namespace cutaway {
 namespace {
 
 [[noreturn, gnu::cold]] void throw_rank(size_t rank) {
-  throw ShapeError("shape", "at most " + std::to_string(kMaxRank) + " dimensions; got " + std::to_string(rank),
-                   "join dimensions with reshape() or flatten()");
+  throw ShapeError(
+      "shape", "at most " + std::to_string(kMaxRank) + " dimensions; got " + std::to_string(rank),
+      "join dimensions with reshape() or flatten()");
 }
 
 }  // namespace
@@ -77,8 +78,9 @@ Shape broadcast(const char* op, const Shape& a, const Shape& b) {
 int normalize_dim(const char* op, int64_t dim, int rank) {
   const int64_t n = rank == 0 ? 1 : rank;
   if (dim < -n || dim >= n) {
-    throw IndexError(op, "dim " + std::to_string(dim) + " is out of range for " + std::to_string(rank) +
-                             " dimensions; need " + std::to_string(-n) + " … " + std::to_string(n - 1));
+    throw IndexError(op, "dim " + std::to_string(dim) + " is out of range for " +
+                             std::to_string(rank) + " dimensions; need " + std::to_string(-n) +
+                             " … " + std::to_string(n - 1));
   }
   return int(dim < 0 ? dim + n : dim);
 }

@@ -33,8 +33,8 @@ struct Storage {
 };
 
 // A new storage with a count of 1, its data 64-byte aligned and not initialised (all bits set in a
-// debug build, NaN for floating types). On meta there is no data. Raises MemoryError with a table of
-// holders, DeviceError when the device is not part of this build.
+// debug build, NaN for floating types). On meta there is no data. Raises MemoryError with a table
+// of holders, DeviceError when the device is not part of this build.
 Storage* make_storage(Device device, int64_t bytes);
 // Wraps foreign memory; `release_owner(owner)`, if given, runs when the last tensor is gone.
 Storage* wrap_storage(Device device, void* data, int64_t bytes, void* owner = nullptr,

@@ -51,7 +51,9 @@ TensorImpl* new_impl(DType dtype, Device device, const Layout& layout, Storage* 
   TensorImpl* impl = new (block) TensorImpl;
   impl->dtype = dtype;
   impl->device = device;
-  impl->layout = layout;
+  impl->layout.sizes.assign(layout.sizes);
+  impl->layout.strides.assign(layout.strides);
+  impl->layout.offset = layout.offset;
   impl->numel = count;
   impl->storage = taken;
   return impl;
@@ -89,7 +91,8 @@ constexpr DType dtype_of() {
 }  // namespace
 
 void Tensor::throw_undefined() {
-  throw ValueError("tensor", "an empty handle has no value", "was it moved from, or never assigned?");
+  throw ValueError("tensor", "an empty handle has no value",
+                   "was it moved from, or never assigned?");
 }
 
 int64_t Tensor::size(int64_t dim) const {
@@ -108,8 +111,9 @@ T* Tensor::data() const {
   constexpr DType want = dtype_of<T>();
   const bool byte_alias = want == DType::u8 && dtype() == DType::boolean;
   if (dtype() != want && !byte_alias) {
-    throw DTypeError("data", std::string("asked for elements of ") + name_of(want) + "; the tensor is " +
-                                 name_of(dtype()) + " " + cutaway::to_string(sizes()),
+    throw DTypeError("data",
+                     std::string("asked for elements of ") + name_of(want) + "; the tensor is " +
+                         name_of(dtype()) + " " + cutaway::to_string(sizes()),
                      "convert with to(dtype)");
   }
   if (is_meta()) throw DeviceError("data", "meta tensors have sizes only, no values");

@@ -106,8 +106,8 @@ class Tensor {
   Storage* storage() const { return checked()->storage; }
 
   // ---- values
-  // Pointer to the first element; T must match dtype (raises DTypeError), only that bool may be read
-  // as uint8_t too. Host memory only on cpu.
+  // Pointer to the first element; T must match dtype (raises DTypeError), only that bool may be
+  // read as uint8_t too. Host memory only on cpu.
   template <class T>
   T* data() const;
   void* raw() const;  // untyped, offset applied
@@ -117,7 +117,8 @@ class Tensor {
   T item() const;
   // All elements in row-major order, converted to double.
   std::vector<double> to_vector() const;
-  // Nested lists and "sizes type device"; above 1000 elements the middle of long dimensions is left out.
+  // Nested lists and "sizes type device"; above 1000 elements the middle of long dimensions is left
+  // out.
   std::string to_string() const;
 
   // ---- gradient
@@ -191,7 +192,9 @@ class TensorArg {
       : bits_(reinterpret_cast<uintptr_t>(&t)), site(at) {}
   TensorArg(Tensor&& t, std::source_location at = std::source_location::current())
       : bits_(reinterpret_cast<uintptr_t>(&t) | 1), site(at) {}
-  const Tensor& operator*() const { return *reinterpret_cast<const Tensor*>(bits_ & ~uintptr_t(1)); }
+  const Tensor& operator*() const {
+    return *reinterpret_cast<const Tensor*>(bits_ & ~uintptr_t(1));
+  }
   const Tensor* operator->() const { return &**this; }
   bool temporary() const { return bits_ & 1; }
 
@@ -202,8 +205,8 @@ class TensorArg {
   std::source_location site;
 };
 
-// ---- factories (no history). They raise ShapeError for negative sizes, MemoryError when there is no
-// room, ValueError for a value that the integer type can't hold.
+// ---- factories (no history). They raise ShapeError for negative sizes, MemoryError when there is
+// no room, ValueError for a value that the integer type can't hold.
 Tensor empty(const Shape& sizes, Opts opts = {});
 Tensor zeros(const Shape& sizes, Opts opts = {});
 Tensor ones(const Shape& sizes, Opts opts = {});

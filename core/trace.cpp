@@ -148,8 +148,8 @@ std::string table(const char* title, F&& name) {
   std::string out = fmt::format("{:<24} {:>9} {:>12} {:>12} {:>14}\n", title, "calls", "total ms",
                                 "mean us", "result bytes");
   for (const Row& r : order) {
-    out += fmt::format("{:<24} {:>9} {:>12.3f} {:>12.3f} {:>14}\n", r.name, r.calls, double(r.time) * 1e-6,
-                       double(r.time) * 1e-3 / double(r.calls), r.bytes);
+    out += fmt::format("{:<24} {:>9} {:>12.3f} {:>12.3f} {:>14}\n", r.name, r.calls,
+                       double(r.time) * 1e-6, double(r.time) * 1e-3 / double(r.calls), r.bytes);
   }
   return out;
 }
@@ -163,13 +163,15 @@ std::string chrome_event(const Event& e, int thread) {
   }
   std::string args = fmt::format("\"module\":{}", json_quoted(module_path(e.module)));
   if (e.kind == Kind::op) {
-    args += fmt::format(",\"sizes\":\"{}\",\"dtype\":\"{}\",\"device\":\"{}\",\"bytes\":{},\"at\":{}",
-                        to_string(e.sizes), name_of(e.dtype), to_string(e.device), e.bytes,
-                        json_quoted(fmt::format("{}:{}", e.file, e.line)));
+    args +=
+        fmt::format(",\"sizes\":\"{}\",\"dtype\":\"{}\",\"device\":\"{}\",\"bytes\":{},\"at\":{}",
+                    to_string(e.sizes), name_of(e.dtype), to_string(e.device), e.bytes,
+                    json_quoted(fmt::format("{}:{}", e.file, e.line)));
   }
-  return fmt::format("{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},"
-                     "\"dur\":{:.3f},\"args\":{{{}}}}}",
-                     json_quoted(e.name), e.kind == Kind::op ? "op" : "range", thread, begin, length, args);
+  return fmt::format(
+      "{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},"
+      "\"dur\":{:.3f},\"args\":{{{}}}}}",
+      json_quoted(e.name), e.kind == Kind::op ? "op" : "range", thread, begin, length, args);
 }
 
 }  // namespace

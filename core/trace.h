@@ -21,7 +21,8 @@ inline bool enabled() { return detail::on.load(std::memory_order_relaxed); }
 
 // Begins to record events of all threads in memory (the newest 2^16 of each thread).
 void start();
-// Also prints a line for each op to standard error as it ends: name, result sizes, type, device, time, place.
+// Also prints a line for each op to standard error as it ends: name, result sizes, type, device,
+// time, place.
 void start_log();
 void stop();
 // Chrome/Perfetto JSON of what was recorded; raises IoError when the file cannot be written.
@@ -37,7 +38,8 @@ void clear();
 // A large block was taken (bytes > 0) or given back (< 0); live and cached are those afterwards.
 void memory(int64_t bytes, int64_t live, int64_t cached) noexcept;
 
-// One op: from construction to finish(), which names its results. Without finish() nothing is recorded.
+// One op: from construction to finish(), which names its results. Without finish() nothing is
+// recorded.
 class OpEvent {
  public:
   explicit OpEvent(const char* name);

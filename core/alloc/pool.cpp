@@ -41,9 +41,9 @@ constexpr int kClasses = 16 + 20;  // steps of 64 up to 1 KB, then four a doubli
 
 constexpr int class_of(int64_t bytes) {
   if (bytes <= 1024) return int((bytes + 63) / 64) - (bytes > 0);
-  const int doubling = std::bit_width(uint64_t(bytes - 1)) - 1;  // 2^doubling < bytes ≤ 2^(doubling+1)
-  const int64_t base = int64_t(1) << doubling;
-  return 16 + (doubling - 10) * 4 + int((bytes - base - 1) / (base / 4));
+  // 2^doubling < bytes ≤ 2^(doubling + 1), in four steps
+  const int doubling = std::bit_width(uint64_t(bytes - 1)) - 1;
+  return 16 + (doubling - 10) * 4 + int((bytes - 1 - (int64_t(1) << doubling)) >> (doubling - 2));
 }
 constexpr int64_t class_bytes(int c) {
   if (c < 16) return (c + 1) * 64;
@@ -55,7 +55,9 @@ static_assert(class_of(kSmall) == kClasses - 1 && class_bytes(kClasses - 1) == k
 // A thread takes this many blocks of a class from the shared list at once, and gives so many back
 // when it holds more than four times as many: memory freed by another thread than the one that
 // allocated it finds its way back.
-constexpr int batch_of(int cls) { return int(std::clamp<int64_t>(kSmall / class_bytes(cls), 2, 128)); }
+constexpr int batch_of(int cls) {
+  return int(std::clamp<int64_t>(kSmall / class_bytes(cls), 2, 128));
+}
 
 struct FreeBlock {
   FreeBlock* next;
@@ -84,7 +86,8 @@ struct ThreadCache {
 
   void count(int64_t bytes, int64_t requests) {
     live.store(live.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
-    allocations.store(allocations.load(std::memory_order_relaxed) + requests, std::memory_order_relaxed);
+    allocations.store(allocations.load(std::memory_order_relaxed) + requests,
+                      std::memory_order_relaxed);
   }
 };
 
@@ -191,7 +194,8 @@ std::vector<std::pair<int64_t, std::string>> holders(const Central& c) {
 
 [[noreturn, gnu::cold]] void throw_out_of_memory(const Central& c, int64_t bytes) {
   const int64_t largest = c.free_large.empty() ? 0 : c.free_large.rbegin()->first;
-  std::string text = fmt::format("out of memory; got a request for {} ({})", bytes, bytes_text(bytes));
+  std::string text =
+      fmt::format("out of memory; got a request for {} ({})", bytes, bytes_text(bytes));
   const auto row = [&](std::string_view name, const std::string& value) {
     text += fmt::format("\n    {:<20} {}", name, value);
   };
@@ -200,7 +204,8 @@ std::vector<std::pair<int64_t, std::string>> holders(const Central& c) {
   row("cached", bytes_text(c.cached_large_bytes + c.slab_bytes - c.small_live()));
   row("largest free block", bytes_text(largest));
   const auto list = holders(c);
-  for (size_t i = 0; i < list.size() && i < 5; ++i) row(i ? "" : "held by", bytes_text(list[i].first) + "  " + list[i].second);
+  for (size_t i = 0; i < list.size() && i < 5; ++i)
+    row(i ? "" : "held by", bytes_text(list[i].first) + "  " + list[i].second);
   const char* op = context().op;
   throw MemoryError(op ? op : "allocate", text,
                     "use a smaller batch, checkpoint(), or free tensors that are still referenced");
@@ -221,7 +226,8 @@ LargeBlock* new_large(Central& c, int64_t bytes) {
   void* p = nullptr;
   if (posix_memalign(&p, 64, size_t(rounded) + sizeof(LargeBlock)) != 0) {
     trim_locked(c);
-    if (posix_memalign(&p, 64, size_t(rounded) + sizeof(LargeBlock)) != 0) throw_out_of_memory(c, bytes);
+    if (posix_memalign(&p, 64, size_t(rounded) + sizeof(LargeBlock)) != 0)
+      throw_out_of_memory(c, bytes);
   }
   LargeBlock* b = new (p) LargeBlock;
   b->bytes = rounded;
@@ -380,7 +386,8 @@ void set_bound(const char* name, int64_t Central::* bound, int64_t bytes) {
 }  // namespace
 
 void* pool_allocate(int64_t bytes) {
-  if (!kPooling || uint64_t(bytes) > uint64_t(kSmall) || !cache) [[unlikely]] return allocate_slow(bytes);
+  if (!kPooling || uint64_t(bytes) > uint64_t(kSmall) || !cache) [[unlikely]]
+    return allocate_slow(bytes);
   ThreadCache* t = cache;
   const int cls = class_of(bytes);
   Bin& bin = t->bins[cls];
@@ -409,7 +416,8 @@ MemoryStats memory_stats() {
   MemoryStats s;
   const int64_t small = c.small_live();
   s.allocations = c.large_allocations + c.other_allocations;
-  for (ThreadCache* t = c.threads; t; t = t->next) s.allocations += t->allocations.load(std::memory_order_relaxed);
+  for (ThreadCache* t = c.threads; t; t = t->next)
+    s.allocations += t->allocations.load(std::memory_order_relaxed);
   s.live = c.live_large_bytes + small;
   s.cached = c.cached_large_bytes + c.slab_bytes - small;
   s.peak = c.peak;

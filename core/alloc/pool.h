@@ -4,9 +4,9 @@
 
 namespace cutaway {
 
-// Small objects (tensor headers, graph nodes, small storages) from per-thread free lists by size class.
-// Requests above 32 KB go to the large-block cache, which reuses a block of less than twice the
-// request. 64-byte aligned. Raises MemoryError, also for negative sizes.
+// Small objects (tensor headers, graph nodes, small storages) from per-thread free lists by size
+// class. Requests above 32 KB go to the large-block cache, which reuses a block of less than twice
+// the request. 64-byte aligned. Raises MemoryError, also for negative sizes.
 void* pool_allocate(int64_t bytes);
 // Takes back a block of pool_allocate(bytes), on any thread.
 void pool_free(void* p, int64_t bytes) noexcept;

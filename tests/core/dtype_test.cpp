@@ -50,7 +50,8 @@ TEST(DType, NamesSizesAndSets) {
 }
 
 TEST(Device, Names) {
-  for (const char* name : {"cpu", "meta", "emu"}) EXPECT_EQ(to_string(device_from_name(name)), name);
+  for (const char* name : {"cpu", "meta", "emu"})
+    EXPECT_EQ(to_string(device_from_name(name)), name);
   EXPECT_EQ(device_from_name("cuda"), (Device{DeviceKind::cuda, 0}));
   EXPECT_EQ(to_string(device_from_name("cuda:3")), "cuda:3");
   for (const char* name : {"", "gpu", "cuda:", "cuda:x", "cuda:10", "CPU"}) {

@@ -91,7 +91,8 @@ TEST(Layout, ContiguousStridesAreRowMajor) {
 
 TEST(Layout, ViewsKeepTheRightElements) {
   const Layout l = Layout::contiguous({3, 4});
-  EXPECT_EQ(offsets(l.transpose(0, 1)), (std::vector<int64_t>{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}));
+  EXPECT_EQ(offsets(l.transpose(0, 1)),
+            (std::vector<int64_t>{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}));
   EXPECT_EQ(offsets(l.permute({1, 0})), offsets(l.transpose(0, 1)));
   EXPECT_EQ(offsets(l.slice(1, 1, 4, 2)), (std::vector<int64_t>{1, 3, 5, 7, 9, 11}));
   EXPECT_EQ(offsets(l.select(0, 2)), (std::vector<int64_t>{8, 9, 10, 11}));

@@ -71,7 +71,8 @@ TEST_F(Parallel, TheLowestFailingChunkIsReported) {
 TEST_F(Parallel, ExceptionsOfAnyTypePass) {
   set_num_threads(3);
   EXPECT_THROW(parallel_chunks(9, [](int64_t) { throw 5; }), int);
-  EXPECT_THROW(parallel_for(9, 1, [](int64_t, int64_t) { throw std::bad_alloc(); }), std::bad_alloc);
+  EXPECT_THROW(parallel_for(9, 1, [](int64_t, int64_t) { throw std::bad_alloc(); }),
+               std::bad_alloc);
 }
 
 TEST_F(Parallel, NestedCallsStayOnTheirThread) {

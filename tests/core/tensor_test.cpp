@@ -94,7 +94,8 @@ TEST(Tensor, ItemNeedsOneElementAndSaturates) {
   EXPECT_EQ(index_tensor(std::vector<int64_t>{odd}).item<int64_t>(), odd);
   EXPECT_THROW(empty({2}).item(), ShapeError);
   EXPECT_THROW(empty({0}).item(), ShapeError);
-  EXPECT_EQ(message<DeviceError>([] { empty({1}, {.device = kMeta}).item(); }).find("[item] meta"), 0u);
+  EXPECT_EQ(message<DeviceError>([] { empty({1}, {.device = kMeta}).item(); }).find("[item] meta"),
+            0u);
   EXPECT_THROW(empty({1}, {.device = kMeta}).to_vector(), DeviceError);
 }
 
@@ -163,7 +164,8 @@ TEST(Factory, SizesAreChecked) {
   EXPECT_THROW(tensor({1, 2, 3}, {2, 2}), ShapeError);
   EXPECT_THROW(eye(-1), ShapeError);
   const Tensor one = empty({1, 1});
-  EXPECT_THROW(make_view(one, one.layout().expand({int64_t(1) << 40, int64_t(1) << 40})), ShapeError);
+  EXPECT_THROW(make_view(one, one.layout().expand({int64_t(1) << 40, int64_t(1) << 40})),
+               ShapeError);
 }
 
 TEST(Factory, MetaHasSizesOnly) {

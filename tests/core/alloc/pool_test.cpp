@@ -263,7 +263,8 @@ TEST_F(Pool, SnapshotIsJsonAndEscapesNames) {
   EXPECT_GE(json.at("peak").get<int64_t>(), kMega);
   bool found = false;
   for (const auto& b : json.at("blocks")) {
-    found = found || (b.at("op") == "conv2d" && b.at("module") == "a\"b\\c (Net)" && b.at("bytes") >= kMega);
+    found = found ||
+            (b.at("op") == "conv2d" && b.at("module") == "a\"b\\c (Net)" && b.at("bytes") >= kMega);
   }
   EXPECT_TRUE(found);
 }
