@@ -8,3 +8,14 @@ if(CUTAWAY_SANITIZE)
     -fsanitize=${CUTAWAY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(cutaway_flags INTERFACE -fsanitize=${CUTAWAY_SANITIZE})
 endif()
+
+# Small structs (shapes, kernel arguments) are cleared and copied by plain stores: what g++ takes by
+# default for them, "rep stos", costs about 10 ns each time, which tensor creation cannot afford.
+include(CheckCXXCompilerFlag)
+set(small_struct_flags -mmemset-strategy=unrolled_loop:512:noalign,libcall:-1:noalign
+                       -mmemcpy-strategy=unrolled_loop:512:noalign,libcall:-1:noalign)
+check_cxx_compiler_flag("${small_struct_flags}" CUTAWAY_HAVE_STRATEGY_FLAGS)
+if(CUTAWAY_HAVE_STRATEGY_FLAGS)
+  target_compile_options(cutaway_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:${small_struct_flags}>")
+endif()

@@ -10,7 +10,7 @@ namespace {
 
 // In place: copies of a just written Shape are slow (see Shape::assign).
 void set_contiguous_strides(const Shape& sizes, Shape& strides) {
-  strides.assign(sizes);
+  strides.assign(sizes);  // for the rank
   int64_t step = 1;
   for (int i = sizes.rank() - 1; i >= 0; --i) {
     strides[i] = step;

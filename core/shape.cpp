@@ -29,6 +29,12 @@ Shape Shape::filled(int rank, int64_t value) {
   return s;
 }
 
+// Not as a call of memcpy, which costs more than the few entries.
+[[gnu::optimize("no-tree-loop-distribute-patterns")]] void Shape::assign(const Shape& o) {
+  rank_ = o.rank_;
+  for (int i = 0; i < rank_; ++i) v_[i] = o.v_[i];
+}
+
 void Shape::push_back(int64_t v) {
   if (rank_ == kMaxRank) throw_rank(size_t(kMaxRank + 1));
   v_[rank_++] = v;

@@ -30,10 +30,7 @@ class Shape {
 
   // Takes the entries of `o`, one by one: faster than `=` when `o` has just been written, since a
   // wide load would have to wait for the narrow stores.
-  void assign(const Shape& o) {
-    rank_ = o.rank_;
-    for (int i = 0; i < rank_; ++i) v_[i] = o.v_[i];
-  }
+  void assign(const Shape& o);
   void push_back(int64_t v);
   void insert(int at, int64_t v);
   void erase(int at);
