@@ -110,6 +110,17 @@ TEST_F(Parallel, ChunksSeeTheContextOfTheCaller) {
   EXPECT_EQ(wrong, 0);
 }
 
+// Subnormal numbers are kept in every thread.
+TEST_F(Parallel, FC_76ca_SubnormalsAreKept) {
+  set_num_threads(4);
+  std::vector<float> got(64);
+  parallel_chunks(64, [&](int64_t i) {
+    const volatile float tiny = 1e-40f, one = 1.0f;
+    got[size_t(i)] = tiny * one;
+  });
+  for (float x : got) EXPECT_EQ(x, 1e-40f);
+}
+
 TEST_F(Parallel, SeveralThreadsMayAskAtOnce) {
   set_num_threads(4);
   std::atomic<int64_t> sum{0};

@@ -1,5 +1,6 @@
 #include <cutaway/core/trace.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -7,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include <cutaway/core/dispatch.h>
 #include <cutaway/core/error.h>
-#include <cutaway/core/parallel.h>
 
 namespace cutaway {
 namespace {
@@ -115,7 +116,7 @@ TEST_F(Trace, TablesSumByOpAndModule) {
 
 TEST_F(Trace, KeepsTheNewestEvents) {
   trace::start();
-  constexpr int kRing = 1 << 16;
+  constexpr int kRing = 1 << 16;  // of each thread
   for (int i = 0; i < 10; ++i) { trace::Range range("old"); }
   for (int i = 0; i < kRing - 3; ++i) { trace::Range range("new"); }
   int old_ones = 0, new_ones = 0;
@@ -137,6 +138,46 @@ TEST_F(Trace, TheLogHasOneLineForEachOp) {
 
 TEST_F(Trace, AFileThatCannotBeWrittenIsAnError) {
   EXPECT_THROW(trace::save_chrome("/nonexistent/folder/trace.json"), IoError);
+}
+
+// Runs one suite of this program in a process of its own, under an environment; its output.
+std::string run_child(const std::string& environment, const std::string& filter) {
+  const std::string command = environment + " '" +
+                              std::filesystem::read_symlink("/proc/self/exe").string() +
+                              "' --gtest_also_run_disabled_tests --gtest_filter=" + filter + " 2>&1";
+  std::FILE* pipe = popen(command.c_str(), "r");
+  std::string out;
+  for (int c = pipe ? std::fgetc(pipe) : EOF; c != EOF; c = std::fgetc(pipe)) out += char(c);
+  if (pipe) pclose(pipe);
+  return out;
+}
+
+// Run by the tests below only.
+TEST(TraceChild, DISABLED_OneOp) { run_fake_op("softmax", empty({2, 3})); }
+TEST(TraceChild, DISABLED_Fill) { full({2}, 1); }
+
+TEST_F(Trace, TheEnvironmentTracesFromTheStart) {
+  const std::string log = run_child("CUTAWAY_TRACE=log", "TraceChild.DISABLED_OneOp");
+  EXPECT_NE(log.find("\nsoftmax [2,3] f32 cpu "), std::string::npos) << log;
+  const std::string table = run_child("CUTAWAY_TRACE=table", "TraceChild.DISABLED_OneOp");
+  EXPECT_NE(table.find("\nsoftmax                          1"), std::string::npos) << table;
+  run_child("CUTAWAY_TRACE=" + path_, "TraceChild.DISABLED_OneOp");
+  std::ifstream file(path_);
+  EXPECT_EQ(json::parse(file).at("traceEvents").at(0).at("name"), "softmax");
+  const std::string bad = run_child("CUTAWAY_TRACE=/nonexistent/t.json", "TraceChild.DISABLED_OneOp");
+  EXPECT_NE(bad.find("[trace] cannot write /nonexistent/t.json"), std::string::npos) << bad;
+}
+
+TEST_F(Trace, TheEnvironmentForcesACpuVariant) {
+  for (const std::string& name : available_cpu_variants()) {
+    const std::string out = run_child("CUTAWAY_CPU_VARIANT=" + name + " CUTAWAY_TRACE=log",
+                                      "TraceChild.DISABLED_*");
+    EXPECT_NE(out.find(" cpu " + name + " "), std::string::npos) << out;
+    EXPECT_NE(out.find("PASSED"), std::string::npos) << out;
+  }
+  const std::string bad = run_child("CUTAWAY_CPU_VARIANT=mmx", "TraceChild.DISABLED_Fill");
+  EXPECT_NE(bad.find("CUTAWAY_CPU_VARIANT=mmx is not available here; need one of"),
+            std::string::npos) << bad;
 }
 
 }  // namespace
