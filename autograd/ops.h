@@ -21,4 +21,5 @@
 #include <cutaway/autograd/ops/scan.h>
 #include <cutaway/autograd/ops/shape.h>
 #include <cutaway/autograd/ops/softmax.h>
+#include <cutaway/autograd/ops/sort.h>
 #include <cutaway/autograd/ops/special.h>

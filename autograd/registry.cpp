@@ -26,6 +26,7 @@
   X(gather) \
   X(scatter) \
   X(segment) \
+  X(sort) \
   X(mask)
 
 namespace cutaway {

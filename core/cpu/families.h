@@ -19,4 +19,5 @@
   X(rearrange_sum) \
   X(reduce) \
   X(rows) \
-  X(scan)
+  X(scan) \
+  X(sort)
