@@ -6,6 +6,7 @@
 #include <cutaway/autograd/ops/cast.h>
 #include <cutaway/autograd/ops/compare.h>
 #include <cutaway/autograd/ops/conv.h>
+#include <cutaway/autograd/ops/decompositions.h>
 #include <cutaway/autograd/ops/einsum.h>
 #include <cutaway/autograd/ops/elementary.h>
 #include <cutaway/autograd/ops/index.h>

@@ -3,6 +3,7 @@
 // The op families in the order in which records are listed, one a line. Each defines
 // register_<family>_ops(list) in its source file.
 #define CUTAWAY_OP_FAMILIES(X) \
+  X(decompositions) \
   X(linalg) \
   X(attention) \
   X(conv) \

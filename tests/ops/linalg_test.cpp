@@ -84,5 +84,58 @@ TEST(Linalg, CholeskySolveAndTrace) {
   EXPECT_EQ(linalg::trace(ones({2, 3, 4})).to_vector(), (Values{3, 3}));
 }
 
+TEST(Decompositions, FC_c376_NuclearNormAtTheIdentity) {
+  const Tensor x = eye(3, kF64).set_requires_grad();
+  const Tensor g = grad({sum(linalg::svdvals(x))}, {x})[0];
+  expect_near(g.to_vector(), eye(3, kF64).to_vector());
+  expect_near(grad({linalg::matrix_norm(x, linalg::MatrixNorm::nuclear)}, {x})[0].to_vector(),
+              eye(3, kF64).to_vector());
+}
+
+TEST(Decompositions, FC_c376_ReconstructionAtTheIdentity) {
+  const Tensor x = eye(3, kF64).set_requires_grad();
+  const auto [u, s, vh] = linalg::svd(x);
+  const Tensor y = matmul(u * s.unsqueeze(-2), vh);
+  const Tensor up = tensor({1, -2, 3, 4, 5, 6, -7, 8, 9}, {3, 3}, kF64);
+  expect_near(grad({y}, {x}, {}, {up})[0].to_vector(), up.to_vector());
+}
+
+TEST(Decompositions, FC_c376_EqualEigenvalues) {
+  const Tensor x = (eye(2, kF64) * 2.0).set_requires_grad();
+  const Tensor y = sum(linalg::eigvalsh(x) * tensor({1, 10}, kF64));
+  const Values g = grad({y}, {x})[0].to_vector();
+  EXPECT_NEAR(g[0] + g[3], 11, 1e-12);
+  for (const double v : g) EXPECT_TRUE(std::isfinite(v));
+}
+
+TEST(Decompositions, FC_c376_SumOfSingularValuesAtRankOne) {
+  const Tensor x = tensor({1, 0, 0, 0}, {2, 2}, kF64).set_requires_grad();
+  const Tensor g = grad({sum(linalg::svdvals(x))}, {x})[0];
+  const Tensor s = linalg::svdvals(g);
+  for (const double v : s.to_vector()) EXPECT_LE(v, 1 + 1e-12);
+}
+
+TEST(Decompositions, FC_c376_WhatCannotBeDeterminedRaises) {
+  const Tensor x = eye(2, kF64).set_requires_grad();
+  const auto [u, s, vh] = linalg::svd(x);
+  EXPECT_THROW(u.backward(tensor({1, 2, 3, 4}, {2, 2}, kF64)), AutogradError);
+}
+
+TEST(Decompositions, PseudoInverse) {
+  const Tensor x = tensor({1, 2, 2, 4, 3, 6}, {3, 2}, kF64);  // rank 1
+  const Tensor y = linalg::pinv(x);
+  ASSERT_EQ(y.sizes(), (Shape{2, 3}));
+  expect_near(matmul(matmul(x, y), x).to_vector(), x.to_vector());
+  expect_near(matmul(matmul(y, x), y).to_vector(), y.to_vector());
+  EXPECT_EQ(linalg::pinv(zeros({0, 2})).sizes(), (Shape{2, 0}));
+}
+
+TEST(Decompositions, MatrixNorms) {
+  const Tensor x = tensor({3, 0, 0, 0, -4, 0}, {2, 3}, kF64);
+  EXPECT_NEAR(linalg::matrix_norm(x).item(), 5, 1e-12);
+  EXPECT_NEAR(linalg::matrix_norm(x, linalg::MatrixNorm::nuclear).item(), 7, 1e-12);
+  EXPECT_NEAR(linalg::matrix_norm(x, linalg::MatrixNorm::spectral).item(), 4, 1e-12);
+}
+
 }  // namespace
 }  // namespace cutaway
