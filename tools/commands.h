@@ -1,0 +1,32 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+namespace cutaway::tools {
+
+// Options that every command has.
+struct Common {
+  uint64_t seed = 1;
+  int threads = 0;  // 0: all cores
+  std::string device = "cpu";
+  std::string out;
+  bool quiet = false;
+};
+// Adds --seed, --threads, --device, --out and --quiet.
+void add_common(CLI::App& command, Common& common);
+// Applies them; raises ValueError or DeviceError with what is possible.
+void apply_common(const Common& common);
+
+// Each adds its subcommand; the callback sets `status`, the exit status of the program.
+void add_train(CLI::App& app, int& status);
+void add_eval(CLI::App& app, int& status);
+void add_predict(CLI::App& app, int& status);
+void add_list(CLI::App& app, int& status);
+void add_ops(CLI::App& app, int& status);
+void add_doctor(CLI::App& app, int& status);
+
+// A progress-free line for people, unless quiet.
+void say(bool quiet, const std::string& line);
+
+}  // namespace cutaway::tools

@@ -1,0 +1,142 @@
+// eval and predict: use what train made.
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include <cutaway/autograd/autograd.h>
+#include <cutaway/autograd/ops.h>
+#include <cutaway/core/error.h>
+#include <cutaway/datasets/loader.h>
+#include <cutaway/models/train/checkpoint.h>
+#include <cutaway/models/train/run_report.h>
+#include <cutaway/models/train/trainer.h>
+#include <cutaway/models/zoo/zoo.h>
+
+#include "commands.h"
+
+namespace cutaway::tools {
+namespace {
+
+struct UseArgs {
+  Common common;
+  std::string run, data, split = "test", index = "0..9";
+  int64_t batch = 256;
+};
+
+// The model of a run with its newest weights, and the data set to use it on.
+struct Loaded {
+  std::unique_ptr<nn::Module> model;
+  data::Dataset dataset;
+};
+
+Loaded load(const UseArgs& a) {
+  const train::TrainConfig config = train::read_config(a.run);
+  Loaded l{nullptr, data::open(a.data.empty() ? config.data : a.data, a.split)};
+  const data::Dataset reference = data::open(config.data, "train");
+  l.model = zoo::make_model(config.model, train::task_of(reference));
+  train::load_weights(a.run, *l.model);
+  l.model->eval();
+  return l;
+}
+
+int run_eval(const UseArgs& a) {
+  apply_common(a.common);
+  const Loaded l = load(a);
+  const train::Evaluation e = train::evaluate(*l.model, l.dataset, a.batch);
+  say(a.common.quiet, train::confusion_text(e.confusion, l.dataset.classes));
+  fmt::print("{} {}   accuracy {:.2f} %   loss {:.4f}   {} examples\n", l.dataset.name, a.split, 100 * e.accuracy,
+             e.loss, l.dataset.size());
+  return 0;
+}
+
+// "3", "0..9" or "1,4,7..9".
+std::vector<int64_t> parse_indices(const std::string& text, int64_t n) {
+  std::vector<int64_t> list;
+  size_t from = 0;
+  while (from <= text.size()) {
+    const size_t comma = std::min(text.find(',', from), text.size());
+    const std::string part = text.substr(from, comma - from);
+    const size_t dots = part.find("..");
+    const auto number = [&](const std::string& s) {
+      if (s.empty() || s.size() > 18 || s.find_first_not_of("0123456789") != std::string::npos) {
+        throw ValueError("predict", fmt::format("--index \"{}\" is not a list of numbers and ranges", text), "as in 0,4,7..9");
+      }
+      return std::stoll(s);
+    };
+    const int64_t first = number(part.substr(0, dots)), last = dots == std::string::npos ? first : number(part.substr(dots + 2));
+    for (int64_t i = first; i <= last; ++i) {
+      if (i >= n) throw IndexError("predict", fmt::format("there is no example {}; the split has {}", i, n));
+      list.push_back(i);
+    }
+    from = comma + 1;
+  }
+  return list;
+}
+
+// A grey picture in characters, darkest first; every second row is left out, since characters are tall.
+std::string draw(const data::Dataset& d, int64_t i) {
+  static const std::string kShades = " .:-=+*#%@";
+  const int64_t h = d.inputs.size(2), w = d.inputs.size(3);
+  const std::vector<double> v = d.inputs.select(0, i).to_vector();
+  std::string text;
+  for (int64_t y = 0; y < h; y += 2) {
+    for (int64_t x = 0; x < w; ++x) {
+      const double grey = std::clamp(v[size_t(y * w + x)] * d.scale, 0.0, 1.0);
+      text += kShades[size_t(grey * 9)];
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+int run_predict(const UseArgs& a) {
+  apply_common(a.common);
+  const Loaded l = load(a);
+  const data::Dataset& d = l.dataset;
+  const auto name = [&](int64_t c) { return c < int64_t(d.classes.size()) ? d.classes[size_t(c)] : std::to_string(c); };
+  NoGradGuard no_grad;
+  for (int64_t i : parse_indices(a.index, d.size())) {
+    const Tensor x = ((d.inputs.slice(0, i, i + 1).to(DType::f32) * d.scale) - d.mean) / d.std;
+    const std::vector<double> p = softmax((*l.model)(x), 1).to_vector();
+    std::vector<int64_t> order(p.size());
+    for (size_t k = 0; k < p.size(); ++k) order[k] = int64_t(k);
+    std::sort(order.begin(), order.end(), [&](int64_t u, int64_t v) { return p[size_t(u)] > p[size_t(v)]; });
+    const int64_t truth = int64_t(d.targets.select(0, i).item());
+    if (!a.common.quiet && d.inputs.dim() == 4 && d.inputs.size(1) == 1) fmt::print("{}", draw(d, i));
+    fmt::print("{:>6}  {} {:.1f} %", i, name(order[0]), 100 * p[size_t(order[0])]);
+    for (size_t k = 1; k < std::min<size_t>(3, order.size()); ++k) {
+      fmt::print(", {} {:.1f} %", name(order[k]), 100 * p[size_t(order[k])]);
+    }
+    fmt::print("   {}\n", order[0] == truth ? "right" : "wrong: " + name(truth));
+  }
+  return 0;
+}
+
+void add_use_options(CLI::App& c, UseArgs& a) {
+  add_common(c, a.common);
+  c.add_option("--run", a.run, "Folder of a training run")->required();
+  c.add_option("--data", a.data, "Data set; default: that of the run");
+  c.add_option("--split", a.split, "train or test")->capture_default_str();
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, int& status) {
+  auto a = std::make_shared<UseArgs>();
+  CLI::App* c = app.add_subcommand("eval", "Evaluate the newest checkpoint of a run");
+  c->footer("Example:\n  cutaway eval --run runs/fashion-mnist");
+  add_use_options(*c, *a);
+  c->add_option("--batch", a->batch, "Examples at a time")->capture_default_str()->check(CLI::PositiveNumber);
+  c->callback([a, &status] { status = run_eval(*a); });
+}
+
+void add_predict(CLI::App& app, int& status) {
+  auto a = std::make_shared<UseArgs>();
+  CLI::App* c = app.add_subcommand("predict", "Predict single examples and show them");
+  c->footer("Example:\n  cutaway predict --run runs/fashion-mnist --index 0..4");
+  add_use_options(*c, *a);
+  c->add_option("--index", a->index, "Examples, as in 0,4,7..9")->capture_default_str();
+  c->callback([a, &status] { status = run_predict(*a); });
+}
+
+}  // namespace cutaway::tools
