@@ -77,16 +77,6 @@ nlohmann::json config_json(const TrainConfig& c) {
           {"checkpoint_every", c.checkpoint_every}, {"log_every", c.log_every}};
 }
 
-zoo::Task task_of(const data::Dataset& d) {
-  if (d.targets.dtype() != DType::i64) {
-    throw ValueError("train", fmt::format("{} has no class numbers as targets; got {}", d.name, name_of(d.targets.dtype())));
-  }
-  int64_t most = -1;
-  const int64_t* y = d.targets.data<int64_t>();
-  for (int64_t i = 0; i < d.size(); ++i) most = std::max(most, y[i]);
-  return {d.inputs.sizes().slice(1, d.inputs.dim()), std::max<int64_t>(most + 1, int64_t(d.classes.size()))};
-}
-
 // Number of rows whose largest logit is at the target.
 int64_t count_correct(const Tensor& logits, const Tensor& targets) {
   const Tensor best = argmax(logits, 1);
@@ -247,6 +237,16 @@ class Run {
 };
 
 }  // namespace
+
+zoo::Task task_of(const data::Dataset& d) {
+  if (d.targets.dtype() != DType::i64) {
+    throw ValueError("train", fmt::format("{} has no class numbers as targets; got {}", d.name, name_of(d.targets.dtype())));
+  }
+  int64_t most = -1;
+  const int64_t* y = d.targets.data<int64_t>();
+  for (int64_t i = 0; i < d.size(); ++i) most = std::max(most, y[i]);
+  return {d.inputs.sizes().slice(1, d.inputs.dim()), std::max<int64_t>(most + 1, int64_t(d.classes.size()))};
+}
 
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, int64_t batch) {
   NoGradGuard no_grad;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <cutaway/datasets/dataset.h>
+#include <cutaway/models/zoo/zoo.h>
 #include <cutaway/nn/module.h>
 
 namespace cutaway::train {
@@ -24,6 +25,9 @@ struct TrainConfig {
   int64_t checkpoint_every = 200;     // steps
   int64_t log_every = 50;             // steps between rows of metrics.csv
 };
+
+// What a model must handle for this data set. Raises ValueError when its targets are not class numbers.
+zoo::Task task_of(const data::Dataset& dataset);
 
 struct Evaluation {
   double loss = 0, accuracy = 0;
