@@ -1,7 +1,7 @@
 #include <cutaway/autograd/anomaly.h>
 
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 
 #include <cutaway/autograd/node.h>
 
@@ -44,7 +44,8 @@ void check_forward_values(const Call& call) {
     for (int k = 0; k < call.num_inputs; ++k) {
       rule += "\n    " + statistics(fmt::format("input {}", k), call.in(k));
     }
-    throw AutogradError(call.op.name, rule, "look at the first input that is large, zero or not finite");
+    throw AutogradError(call.op.name, rule,
+                        "look at the first input that is large, zero or not finite");
   }
 }
 
@@ -61,10 +62,12 @@ void check_backward_values(Backward& b) {
     for (uint32_t k = 0; k < b.node.num_saved; ++k) {
       const Saved& s = b.node.saved()[k];
       if (s.defined()) {
-        rule += "\n    " + statistics(fmt::format("saved {}", k), s.unpack(b.node.name(), b.node.site));
+        rule +=
+            "\n    " + statistics(fmt::format("saved {}", k), s.unpack(b.node.name(), b.node.site));
       }
     }
-    throw AutogradError(b.node.name(), rule, "look at the first value that is large, zero or not finite");
+    throw AutogradError(b.node.name(), rule,
+                        "look at the first value that is large, zero or not finite");
   }
 }
 

@@ -10,20 +10,22 @@
 namespace cutaway {
 
 struct GradOptions {
-  bool create_graph = false;          // record the backward pass itself
-  std::optional<bool> retain_graph;   // default: create_graph
-  bool allow_unused = false;          // undefined result instead of an error for unused inputs
+  bool create_graph = false;         // record the backward pass itself
+  std::optional<bool> retain_graph;  // default: create_graph
+  bool allow_unused = false;         // undefined result instead of an error for unused inputs
 };
 
-// Gradients of outputs with respect to inputs; touches no .grad. `upstreams` may be empty for one-element
-// outputs. Raises AutogradError for outputs without history, inputs that need no grad, unused inputs.
+// Gradients of outputs with respect to inputs; touches no .grad. `upstreams` may be empty for
+// one-element outputs. Raises AutogradError for outputs without history, inputs that need no grad,
+// unused inputs.
 Tensors grad(const Tensors& outputs, const Tensors& inputs, const GradOptions& options = {},
              const Tensors& upstreams = {});
 inline Tensors grad(const Tensor& output, const Tensors& inputs, const GradOptions& options = {}) {
   return grad(Tensors{output}, inputs, options);
 }
 // Accumulates into .grad of all leaves that took part.
-void backward(const Tensors& outputs, const Tensors& upstreams = {}, const GradOptions& options = {});
+void backward(const Tensors& outputs, const Tensors& upstreams = {},
+              const GradOptions& options = {});
 
 // No recording while alive; restores the former mode.
 class NoGradGuard {
@@ -44,8 +46,8 @@ class GradModeGuard {
  private:
   bool before_;
 };
-// Looks for NaN and Inf after every forward and backward op and raises AutogradError with op, module path, forward
-// call site and statistics of the inputs. Slow; for finding faults.
+// Looks for NaN and Inf after every forward and backward op and raises AutogradError with op,
+// module path, forward call site and statistics of the inputs. Slow; for finding faults.
 class AnomalyGuard {
  public:
   AnomalyGuard() : before_(context().anomaly) { context().anomaly = true; }

@@ -1,8 +1,8 @@
 #include <cutaway/autograd/check.h>
 
+#include <fmt/format.h>
 #include <cmath>
 #include <cstring>
-#include <fmt/format.h>
 
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/gradcheck.h>
@@ -12,12 +12,12 @@
 namespace cutaway {
 namespace {
 
-// Note: tolerances. A value may differ from the f64 reference by a few rounding steps of its type, relative to the
-// larger of the value itself and the largest value of the result (sums cancel).
+// Note: tolerances. A value may differ from the f64 reference by a few rounding steps of its type,
+// relative to the larger of the value itself and the largest value of the result (sums cancel).
 constexpr double kTolerance[kNumDTypes] = {1e-11, 2e-5, 4e-2, 6e-3, 0, 0, 0, 0, 0};
 
-std::string compare_values(const std::vector<double>& got, const std::vector<double>& want, double tolerance,
-                           double& worst) {
+std::string compare_values(const std::vector<double>& got, const std::vector<double>& want,
+                           double tolerance, double& worst) {
   if (got.size() != want.size()) return fmt::format("{} values, need {}", got.size(), want.size());
   double largest = 1e-30;
   for (double v : want) {
@@ -99,7 +99,8 @@ class OpChecker {
 
  private:
   void add(std::string check, std::string sample, std::string message, double worst = 0) {
-    results_.push_back({std::move(check), std::move(sample), message.empty(), worst, std::move(message)});
+    results_.push_back(
+        {std::move(check), std::move(sample), message.empty(), worst, std::move(message)});
   }
   template <class F>
   void guarded(const char* check, const Sample& s, F&& body) {
@@ -123,7 +124,8 @@ class OpChecker {
                               to_string(want[i].sizes()));
         break;
       }
-      message = compare_values(got[i].to_vector(), want[i].to_vector(), tolerance * s.loosen, worst);
+      message =
+          compare_values(got[i].to_vector(), want[i].to_vector(), tolerance * s.loosen, worst);
       if (!message.empty()) message = fmt::format("result {} {}", i, message);
     }
     add(check, s.label, message, worst);
@@ -193,7 +195,9 @@ class OpChecker {
   static Tensors with_grad(const Tensors& inputs) {
     Tensors out;
     for (const Tensor& t : inputs) {
-      out.push_back(t.defined() && t.is_floating() ? cast_raw(t, DType::f64).detach().set_requires_grad() : t);
+      out.push_back(t.defined() && t.is_floating()
+                        ? cast_raw(t, DType::f64).detach().set_requires_grad()
+                        : t);
     }
     return out;
   }

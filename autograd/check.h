@@ -8,16 +8,17 @@ namespace cutaway {
 
 // The outcome of one check of one sample of an op record.
 struct CheckResult {
-  std::string check;   // "value", "dtype bf16", "strided", "meta", "gradcheck", "gradgradcheck", …
+  std::string check;  // "value", "dtype bf16", "strided", "meta", "gradcheck", "gradgradcheck", …
   std::string sample;
   bool ok = true;
-  double worst = 0;    // largest relative error seen, where there is one
-  std::string message; // why not
+  double worst = 0;     // largest relative error seen, where there is one
+  std::string message;  // why not
 };
 
-// Runs every check that the record's samples give: value against the f64 reference, all dtypes, strided
-// inputs, shapes on meta, same bits for 1 and n threads, temporaries as operands, gradcheck, gradgradcheck,
-// fast backward against the composite rule, and the error samples. A record without samples fails.
+// Runs every check that the record's samples give: value against the f64 reference, all dtypes,
+// strided inputs, shapes on meta, same bits for 1 and n threads, temporaries as operands,
+// gradcheck, gradgradcheck, fast backward against the composite rule, and the error samples. A
+// record without samples fails.
 std::vector<CheckResult> check_op(const OpRecord& op);
 
 // Relative tolerance of a value in this type (Note: tolerances).

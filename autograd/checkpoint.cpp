@@ -63,8 +63,8 @@ void CheckpointFrame::run_again() {
   const Generator after = default_generator();
   const uint8_t autocast = context().autocast;
   const uint32_t expected = stored_;
-  // The nodes of this run die at its end and drop what they saved; a frame of their own keeps them from
-  // emptying this one.
+  // The nodes of this run die at its end and drop what they saved; a frame of their own keeps them
+  // from emptying this one.
   auto second = std::make_shared<CheckpointFrame>(nullptr, Tensors{});
   second->collecting_ = true;
   second->present_.assign(expected, true);

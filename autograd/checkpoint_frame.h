@@ -9,8 +9,8 @@
 namespace cutaway {
 
 // Stands in for the values that ops inside one checkpointed region would have saved. It keeps the
-// inputs of the region and the generator's position; the first value asked for runs the region again and
-// keeps what the same ops save in the same order.
+// inputs of the region and the generator's position; the first value asked for runs the region
+// again and keeps what the same ops save in the same order.
 class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
  public:
   using Fn = std::function<Tensors(const Tensors&)>;

@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <queue>
 
 #include <cutaway/autograd/anomaly.h>
@@ -13,9 +13,9 @@ namespace {
 // What one run of the engine knows about a node.
 struct State {
   Node* node;
-  int dependencies = 0;   // consumers that have not run yet
-  bool needed = false;    // leads to a wanted input
-  Tensors gradients;      // sums so far, one for each output
+  int dependencies = 0;  // consumers that have not run yet
+  bool needed = false;   // leads to a wanted input
+  Tensors gradients;     // sums so far, one for each output
 };
 
 // Node → State, open addressing: the engine looks a node up for every edge.
@@ -46,7 +46,9 @@ class StateMap {
 
  private:
   static constexpr uint32_t kFree = ~0u;
-  size_t hash(Node* n) const { return (reinterpret_cast<uintptr_t>(n) >> 6) * 0x9E3779B97F4A7C15ull >> 20; }
+  size_t hash(Node* n) const {
+    return (reinterpret_cast<uintptr_t>(n) >> 6) * 0x9E3779B97F4A7C15ull >> 20;
+  }
   void grow(size_t size) {
     size_t n = 64;
     while (n < size) n *= 2;
@@ -71,7 +73,8 @@ struct Target {
 
 class Engine {
  public:
-  Engine(bool create_graph, bool retain_graph) : create_graph_(create_graph), retain_(retain_graph), map_(64) {}
+  Engine(bool create_graph, bool retain_graph)
+      : create_graph_(create_graph), retain_(retain_graph), map_(64) {}
 
   void run(const std::vector<Edge>& roots, const Tensors& upstreams, std::vector<Target> targets,
            Tensors* results);
@@ -90,8 +93,8 @@ class Engine {
   StateMap map_;
 };
 
-// Consumers have higher numbers than producers, so the ready node with the highest number runs first;
-// leaves run as soon as they are complete (their hooks may start communication).
+// Consumers have higher numbers than producers, so the ready node with the highest number runs
+// first; leaves run as soon as they are complete (their hooks may start communication).
 struct Earlier {
   bool operator()(const Node* a, const Node* b) const {
     const bool leaf_a = !a->op, leaf_b = !b->op;
@@ -126,13 +129,11 @@ void Engine::mark_needed(const std::vector<Target>& targets) {
   for (const Target& t : targets) {
     if (State* s = map_.find(t.node)) s->needed = true;
   }
-  for (int pass = 0; pass < 2; ++pass) {  // leaves may be numbered after their consumers
-    for (State* s : order) {
-      for (const Edge& e : s->node->edges()) {
-        if (!s->needed && e.node) s->needed = map_.find(e.node.get())->needed;
-      }
+  for (State* s : order) s->needed = s->needed || s->node->poison;
+  for (State* s : order) {
+    for (const Edge& e : s->node->edges()) {
+      if (!s->needed && e.node) s->needed = map_.find(e.node.get())->needed;
     }
-    if (pass == 0) continue;
   }
 }
 
@@ -141,8 +142,9 @@ Tensor match(const OutputInfo& info, Tensor grad, const Node& to) {
   if (grad.sizes() != info.sizes) {
     const bool reducible = grad.dim() >= info.sizes.rank();
     if (!reducible) {
-      throw AutogradError(to.name(), fmt::format("a gradient has other sizes than its value; got {}, need {}",
-                                                 to_string(grad.sizes()), to_string(info.sizes)));
+      throw AutogradError(to.name(),
+                          fmt::format("a gradient has other sizes than its value; got {}, need {}",
+                                      to_string(grad.sizes()), to_string(info.sizes)));
     }
     grad = sum_to(grad, info.sizes);
   }
@@ -171,10 +173,10 @@ void Engine::apply_hooks(State& s) {
     Tensor changed = hook.fn(s.gradients[hook.slot]);
     if (!changed.defined()) continue;
     if (changed.sizes() != s.gradients[hook.slot].sizes()) {
-      throw AutogradError(s.node->name(),
-                          fmt::format("a hook must keep the sizes of the gradient; got {}, need {}",
-                                      to_string(changed.sizes()),
-                                      to_string(s.gradients[hook.slot].sizes())));
+      throw AutogradError(
+          s.node->name(),
+          fmt::format("a hook must keep the sizes of the gradient; got {}, need {}",
+                      to_string(changed.sizes()), to_string(s.gradients[hook.slot].sizes())));
     }
     s.gradients[hook.slot] = changed;
   }
@@ -188,8 +190,8 @@ void Engine::apply_hooks(State& s) {
   }
 }
 
-// Note: stored gradients. A gradient kept in .grad has memory of its own, so that nobody's later write shows
-// up in it; a fresh value that nobody else holds is taken over without a copy.
+// Note: stored gradients. A gradient kept in .grad has memory of its own, so that nobody's later
+// write shows up in it; a fresh value that nobody else holds is taken over without a copy.
 Tensor own(Tensor grad, bool keep_history) {
   const TensorImpl* impl = grad.impl();
   const bool alone = impl->refs.load() == 1 && impl->storage && impl->storage->refs.load() == 1 &&
@@ -225,7 +227,8 @@ void Engine::accumulate_leaf(State& s) {
 void Engine::call(State& s) {
   Node& n = *s.node;
   if (n.released && n.num_saved) {
-    throw AutogradError(n.name(), "this part of the graph was already used and its saved values freed",
+    throw AutogradError(n.name(),
+                        "this part of the graph was already used and its saved values freed",
                         "pass retain_graph = true to the first backward call");
   }
   Context& c = context();
@@ -253,12 +256,13 @@ void Engine::call(State& s) {
   s.gradients.clear();
   if (!retain_) n.release_saved();
   for (uint32_t i = 0; i < n.num_edges; ++i) {
-    if (n.edges()[i].node && b.grads[i].defined()) add_gradient(n.edges()[i], std::move(b.grads[i]));
+    if (n.edges()[i].node && b.grads[i].defined())
+      add_gradient(n.edges()[i], std::move(b.grads[i]));
   }
 }
 
-void Engine::run(const std::vector<Edge>& roots, const Tensors& upstreams, std::vector<Target> targets,
-                 Tensors* results) {
+void Engine::run(const std::vector<Edge>& roots, const Tensors& upstreams,
+                 std::vector<Target> targets, Tensors* results) {
   GradModeGuard mode(create_graph_);
   capture_ = results != nullptr;
   discover(roots);
@@ -302,30 +306,35 @@ void Engine::run(const std::vector<Edge>& roots, const Tensors& upstreams, std::
 std::vector<Edge> root_edges(const char* op, const Tensors& outputs, const Tensors& given,
                              Tensors& upstreams) {
   if (!given.empty() && given.size() != outputs.size()) {
-    throw AutogradError(op, fmt::format("needs one upstream gradient for each output; got {}, need {}",
-                                        given.size(), outputs.size()));
+    throw AutogradError(op,
+                        fmt::format("needs one upstream gradient for each output; got {}, need {}",
+                                    given.size(), outputs.size()));
   }
   std::vector<Edge> roots;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& out = outputs[i];
     Edge e = gradient_edge(out);
     if (!e.node) {
-      throw AutogradError(op, fmt::format("output {} {} has no history and does not require grad", i,
-                                          to_string(out.sizes())),
+      throw AutogradError(op,
+                          fmt::format("output {} {} has no history and does not require grad", i,
+                                      to_string(out.sizes())),
                           "was it computed under no-grad, detached, or from constants only?");
     }
     if (!given.empty() && given[i].defined()) {
       if (given[i].sizes() != out.sizes()) {
-        throw ShapeError(op, fmt::format("upstream {} must have the sizes of its output; got {}, need {}",
-                                         i, to_string(given[i].sizes()), to_string(out.sizes())));
+        throw ShapeError(
+            op, fmt::format("upstream {} must have the sizes of its output; got {}, need {}", i,
+                            to_string(given[i].sizes()), to_string(out.sizes())));
       }
       upstreams.push_back(given[i]);
     } else if (out.numel() == 1) {
       upstreams.push_back(ones_like(out));
     } else {
-      throw AutogradError(op, fmt::format("an output with {} elements needs an upstream gradient; got {}",
-                                          out.numel(), to_string(out.sizes())),
-                          "reduce it with sum() or mean(), or pass upstream");
+      throw AutogradError(
+          op,
+          fmt::format("an output with {} elements needs an upstream gradient; got {}", out.numel(),
+                      to_string(out.sizes())),
+          "reduce it with sum() or mean(), or pass upstream");
     }
     roots.push_back(std::move(e));
   }
@@ -350,9 +359,9 @@ Tensors grad(const Tensors& outputs, const Tensors& inputs, const GradOptions& o
   for (size_t i = 0; i < inputs.size(); ++i) {
     Edge e = gradient_edge(inputs[i]);
     if (!e.node && !options.allow_unused) {
-      throw AutogradError("grad", fmt::format("input {} {} does not require grad", i,
-                                              to_string(inputs[i].sizes())),
-                          "call set_requires_grad() before it is used");
+      throw AutogradError(
+          "grad", fmt::format("input {} {} does not require grad", i, to_string(inputs[i].sizes())),
+          "call set_requires_grad() before it is used");
     }
     if (!e.node) continue;
     targets.push_back({e.node.get(), e.slot, i});
@@ -363,8 +372,9 @@ Tensors grad(const Tensors& outputs, const Tensors& inputs, const GradOptions& o
   engine.run(roots, upstreams, std::move(targets), &results);
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].defined() && !options.allow_unused) {
-      throw AutogradError("grad", fmt::format("input {} {} was not used to compute the outputs", i,
-                                              to_string(inputs[i].sizes())),
+      throw AutogradError("grad",
+                          fmt::format("input {} {} was not used to compute the outputs", i,
+                                      to_string(inputs[i].sizes())),
                           "allow_unused = true gives an undefined result instead");
     }
   }

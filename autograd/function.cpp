@@ -38,8 +38,9 @@ class FunctionNode : public CustomBackward {
     for (uint32_t i = 0; i < b.node.num_outputs; ++i) upstream.push_back(b.upstream(int(i)));
     Tensors grads = function_->backward(context, upstream);
     if (grads.size() != b.grads.size()) {
-      throw AutogradError(name(), fmt::format("backward must return one gradient for each input; got {}, need {}",
-                                              grads.size(), b.grads.size()));
+      throw AutogradError(
+          name(), fmt::format("backward must return one gradient for each input; got {}, need {}",
+                              grads.size(), b.grads.size()));
     }
     for (size_t i = 0; i < grads.size(); ++i) {
       if (b.needs(int(i))) b.set(int(i), std::move(grads[i]));
@@ -48,7 +49,8 @@ class FunctionNode : public CustomBackward {
 
   Tensor unpack(size_t i) const {
     if (i >= saved_.size()) {
-      throw AutogradError(name(), fmt::format("asked for saved tensor {}; forward saved {}", i, saved_.size()));
+      throw AutogradError(
+          name(), fmt::format("asked for saved tensor {}; forward saved {}", i, saved_.size()));
     }
     const Origin& o = saved_[i];
     Tensor value = o.value.unpack(name(), node_->site);

@@ -36,8 +36,9 @@ class FunctionContext {
 //   };
 //   Tensor y = apply<Cube>({x})[0];
 //
-// forward runs without recording. backward gets one gradient for each output (zeros when unused) and returns
-// one for each input (undefined: none); written in public ops it can be differentiated again.
+// forward runs without recording. backward gets one gradient for each output (zeros when unused)
+// and returns one for each input (undefined: none); written in public ops it can be differentiated
+// again.
 struct Function {
   virtual ~Function() = default;
   virtual Tensors forward(FunctionContext& ctx, const Tensors& inputs) = 0;

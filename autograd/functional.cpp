@@ -17,11 +17,12 @@ void require_sizes(const char* op, const char* what, const Tensor& got, const Te
 }
 
 // Gradient of y with respect to x, zeros where y does not depend on x.
-Tensor gradient_or_zeros(const Tensor& y, const Tensor& x, const Tensor& upstream, bool create_graph,
-                         bool retain_graph) {
+Tensor gradient_or_zeros(const Tensor& y, const Tensor& x, const Tensor& upstream,
+                         bool create_graph, bool retain_graph) {
   if (!y.requires_grad()) return zeros_like(x);
-  Tensor g = grad({y}, {x}, {.create_graph = create_graph, .retain_graph = retain_graph, .allow_unused = true},
-                  {upstream})[0];
+  Tensor g = grad(
+      {y}, {x}, {.create_graph = create_graph, .retain_graph = retain_graph, .allow_unused = true},
+      {upstream})[0];
   return g.defined() ? g : zeros_like(x);
 }
 

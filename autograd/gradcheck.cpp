@@ -1,7 +1,7 @@
 #include <cutaway/autograd/gradcheck.h>
 
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/core/error.h>
@@ -39,8 +39,9 @@ Tensors make_leaves(const Tensors& inputs) {
       continue;
     }
     if (t.dtype() != DType::f64) {
-      throw DTypeError("gradcheck", std::string("inputs that require grad must be f64; got ") +
-                                        name_of(t.dtype()) + " " + to_string(t.sizes()),
+      throw DTypeError("gradcheck",
+                       std::string("inputs that require grad must be f64; got ") +
+                           name_of(t.dtype()) + " " + to_string(t.sizes()),
                        "finite differences need the precision: to(DType::f64)");
     }
     Tensor leaf = empty(t.sizes(), {.dtype = DType::f64});
@@ -117,7 +118,8 @@ class Checker {
 
   std::vector<double> values(double* place, double v) {
     *place = v;
-    // A detached call: the function may look at requires_grad or record in its own graph (second order).
+    // A detached call: the function may look at requires_grad or record in its own graph (second
+    // order).
     GradModeGuard grad_on(true);
     std::vector<double> all;
     for (const Tensor& t : floating_only(fn_(leaves_))) {
@@ -180,7 +182,8 @@ class Checker {
     compare(up, "unit upstream");
   }
 
-  void judge(const char* what, size_t input, size_t element, double analytic, double numeric, double scale) {
+  void judge(const char* what, size_t input, size_t element, double analytic, double numeric,
+             double scale) {
     const double size = std::max(std::fabs(numeric), scale);
     const double error = std::fabs(analytic - numeric);
     const double relative = error / (options_.atol / options_.rtol + size);
@@ -192,8 +195,8 @@ class Checker {
     }
     if (report_.ok || !(relative <= report_.worst)) {
       report_.worst = relative;
-      report_.message = fmt::format("{}: input {} element {}: analytic {:.12g}, numeric {:.12g}", what,
-                                    input, element, analytic, numeric);
+      report_.message = fmt::format("{}: input {} element {}: analytic {:.12g}, numeric {:.12g}",
+                                    what, input, element, analytic, numeric);
     }
     report_.ok = false;
   }
@@ -208,7 +211,8 @@ class Checker {
 
 }  // namespace
 
-GradcheckReport gradcheck(const GradcheckFn& fn, const Tensors& inputs, const GradcheckOptions& options) {
+GradcheckReport gradcheck(const GradcheckFn& fn, const Tensors& inputs,
+                          const GradcheckOptions& options) {
   return Checker(fn, inputs, options).run();
 }
 

@@ -7,7 +7,7 @@
 namespace cutaway {
 
 struct GradcheckOptions {
-  double step = 1e-3;      // of the central differences, times max(1, |x|)
+  double step = 1e-3;  // of the central differences, times max(1, |x|)
   double rtol = 1e-6;
   double atol = 1e-8;
   int64_t full_jacobian = 4096;  // entries; larger Jacobians are checked by random projections
@@ -20,11 +20,14 @@ struct GradcheckReport {
 };
 using GradcheckFn = std::function<Tensors(const Tensors&)>;
 
-// Compares first derivatives of `fn` with four-point central differences, in f64, for upstream gradients that
-// are random (and each unit vector while the Jacobian is small). Inputs that require grad are varied; others
-// are constants. Raises DTypeError when an input that requires grad is not f64.
-GradcheckReport gradcheck(const GradcheckFn& fn, const Tensors& inputs, const GradcheckOptions& = {});
+// Compares first derivatives of `fn` with four-point central differences, in f64, for upstream
+// gradients that are random (and each unit vector while the Jacobian is small). Inputs that require
+// grad are varied; others are constants. Raises DTypeError when an input that requires grad is not
+// f64.
+GradcheckReport gradcheck(const GradcheckFn& fn, const Tensors& inputs,
+                          const GradcheckOptions& = {});
 // The same for the derivatives of the gradient, with respect to inputs and upstream gradients.
-GradcheckReport gradgradcheck(const GradcheckFn& fn, const Tensors& inputs, const GradcheckOptions& = {});
+GradcheckReport gradgradcheck(const GradcheckFn& fn, const Tensors& inputs,
+                              const GradcheckOptions& = {});
 
 }  // namespace cutaway

@@ -90,10 +90,12 @@ Tensor Tensor::grad() const {
 }
 
 void Tensor::set_grad(const Tensor& grad) {
-  if (grad.defined() && (grad.sizes() != sizes() || grad.dtype() != dtype() || grad.device() != device())) {
+  if (grad.defined() &&
+      (grad.sizes() != sizes() || grad.dtype() != dtype() || grad.device() != device())) {
     throw ShapeError("set_grad", "a gradient has sizes, type and device of its tensor; got " +
-                                     cutaway::to_string(grad.sizes()) + " " + name_of(grad.dtype()) +
-                                     ", need " + cutaway::to_string(sizes()) + " " + name_of(dtype()));
+                                     cutaway::to_string(grad.sizes()) + " " +
+                                     name_of(grad.dtype()) + ", need " +
+                                     cutaway::to_string(sizes()) + " " + name_of(dtype()));
   }
   if (!grad.defined() && !checked()->meta) return;
   need_slot(need_meta(*this), impl_).grad = grad;
@@ -134,7 +136,8 @@ void Tensor::set_data(const Tensor& value) {
   to->is_view = from->is_view;
   if (to->meta) {
     to->meta->node = {};  // the accumulator described the old sizes and type
-    if (to->meta->grad && to->meta->grad->grad.defined() && to->meta->grad->grad.sizes() != sizes()) {
+    if (to->meta->grad && to->meta->grad->grad.defined() &&
+        to->meta->grad->grad.sizes() != sizes()) {
       to->meta->grad->grad = Tensor();
     }
   }

@@ -50,11 +50,11 @@ struct GradSlot {
 
 // Gradient record of a tensor: a leaf that requires grad, or a result with its producer.
 struct AutogradMeta {
-  bool requires_grad = false;       // leaves only
-  NodePtr node;                     // producer, or the leaf's accumulator (made on demand)
+  bool requires_grad = false;  // leaves only
+  NodePtr node;                // producer, or the leaf's accumulator (made on demand)
   uint32_t slot = 0;
   bool is_leaf = true;
-  std::shared_ptr<GradSlot> grad;   // leaves and retained results
+  std::shared_ptr<GradSlot> grad;  // leaves and retained results
 };
 
 // The edge that leads to this tensor: producer, accumulator, or empty.
@@ -76,9 +76,11 @@ class HookHandle {
 };
 
 // Called once with the full gradient of `t`; may return another one (same shape) or an undefined
-// tensor to keep it. Hooks run in order of registration. Raises AutogradError when `t` needs no grad.
+// tensor to keep it. Hooks run in order of registration. Raises AutogradError when `t` needs no
+// grad.
 HookHandle register_hook(const Tensor& t, std::function<Tensor(const Tensor& grad)> hook);
 // Called on a leaf after its gradient has been accumulated into grad().
-HookHandle register_after_accumulate(const Tensor& leaf, std::function<void(const Tensor& leaf)> hook);
+HookHandle register_after_accumulate(const Tensor& leaf,
+                                     std::function<void(const Tensor& leaf)> hook);
 
 }  // namespace cutaway

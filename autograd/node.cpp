@@ -9,8 +9,8 @@ namespace {
 
 std::atomic<uint64_t> next_sequence{1};
 
-// Note: releasing graphs. A chain of a million nodes must not be freed by recursion. Whoever drops the
-// last reference puts the node on this thread's list; the outermost caller empties the list.
+// Note: releasing graphs. A chain of a million nodes must not be freed by recursion. Whoever drops
+// the last reference puts the node on this thread's list; the outermost caller empties the list.
 struct ReleaseList {
   std::vector<Node*> nodes;
   bool draining = false;
@@ -44,10 +44,11 @@ void release_node(Node* n) {
 
 void poison_backward(Backward& b) {
   const char* by = b.attrs<const char*>();
-  throw AutogradError(by,
-                      "second derivative through a value that was saved for backward but is neither "
-                      "input nor output; its dependence on the inputs is unknown",
-                      "save inputs or outputs only, or compute the value again in backward");
+  throw AutogradError(
+      by,
+      "second derivative through a value that was saved for backward but is neither "
+      "input nor output; its dependence on the inputs is unknown",
+      "save inputs or outputs only, or compute the value again in backward");
 }
 
 const OpRecord kPoison{.name = "saved_intermediate",
@@ -118,13 +119,14 @@ void Node::release_saved() {
 
 NodePtr poison_node(const Tensor& value, const char* saved_by) {
   Node* n = new_node(&kPoison, 0, 0, 1, sizeof(const char*));
+  n->poison = true;
   n->outputs()[0] = {value.sizes(), value.dtype(), value.device()};
   *static_cast<const char**>(const_cast<void*>(n->attrs())) = saved_by;
   return NodePtr(n);
 }
 
-void record_custom(std::unique_ptr<CustomBackward> custom, const Tensors& inputs, const Tensors& outputs,
-                   std::source_location site) {
+void record_custom(std::unique_ptr<CustomBackward> custom, const Tensors& inputs,
+                   const Tensors& outputs, std::source_location site) {
   Node* n = new_node(&kCustom, uint32_t(inputs.size()), 0, uint32_t(outputs.size()), 0);
   n->custom = std::move(custom);
   n->site = site;

@@ -60,7 +60,8 @@ struct Node {
   uint32_t num_outputs = 0;
   uint32_t attr_bytes = 0;
   uint32_t total_bytes = 0;
-  bool released = false;  // saved values are gone
+  bool released = false;         // saved values are gone
+  bool poison = false;           // runs (and raises) whenever a gradient reaches it
   const OpRecord* op = nullptr;  // null: accumulator of a leaf
   uint64_t sequence = 0;         // grows with every node; consumers have higher numbers
   const ModuleScope* module = nullptr;
@@ -71,7 +72,9 @@ struct Node {
 
   std::span<Edge> edges() { return {reinterpret_cast<Edge*>(this + 1), num_edges}; }
   // Saved inputs in order, then saved outputs, then extras.
-  std::span<Saved> saved() { return {reinterpret_cast<Saved*>(edges().data() + num_edges), num_saved}; }
+  std::span<Saved> saved() {
+    return {reinterpret_cast<Saved*>(edges().data() + num_edges), num_saved};
+  }
   std::span<OutputInfo> outputs() {
     return {reinterpret_cast<OutputInfo*>(saved().data() + num_saved), num_outputs};
   }
@@ -88,12 +91,13 @@ Node* new_node(const OpRecord* op, uint32_t edges, uint32_t saved, uint32_t outp
 // A node whose backward raises with `why`; marks values that are constant only by mistake.
 NodePtr poison_node(const Tensor& value, const char* saved_by);
 
-// Hooks on the producer of `t`: run before its rule (gradients of its outputs) or after (of its inputs).
+// Hooks on the producer of `t`: run before its rule (gradients of its outputs) or after (of its
+// inputs).
 HookHandle register_node_hook_before(const Tensor& t, std::function<void(Tensors&)> hook);
 HookHandle register_node_hook_after(const Tensor& t, std::function<void(Tensors&)> hook);
 
 // Links outputs of a user function to the graph.
-void record_custom(std::unique_ptr<CustomBackward> custom, const Tensors& inputs, const Tensors& outputs,
-                   std::source_location site);
+void record_custom(std::unique_ptr<CustomBackward> custom, const Tensors& inputs,
+                   const Tensors& outputs, std::source_location site);
 
 }  // namespace cutaway

@@ -26,14 +26,16 @@ class Call {
   const void* attr_data;
   Tensor* outputs;
   int num_outputs;
-  uint32_t temporaries;  // bit i: input i is a temporary
-  bool record;           // a node will be made
+  uint32_t temporaries;        // bit i: input i is a temporary
+  bool record;                 // a node will be made
   std::vector<Tensor> extras;  // see save()
 
   const Tensor& in(int i) const { return *inputs[i]; }
   bool has(int i) const { return i < num_inputs && inputs[i]->defined(); }
   template <class A>
-  const A& attrs() const { return *static_cast<const A*>(attr_data); }
+  const A& attrs() const {
+    return *static_cast<const A*>(attr_data);
+  }
   // Allocates output i on the device of the first defined input.
   Tensor& out(int i, const Shape& sizes, DType dtype);
   Tensor& out(int i, const Shape& sizes, DType dtype, Device device);
@@ -42,12 +44,14 @@ class Call {
   // Output i shares storage of an input (shape ops).
   void view(int i, const Tensor& base, const Layout& layout);
   bool meta() const { return outputs[0].is_meta(); }
-  // True if the buffer of input i may be overwritten by the result: temporary, unshared, contiguous,
-  // not to be saved for backward.
+  // True if the buffer of input i may be overwritten by the result: temporary, unshared,
+  // contiguous, not to be saved for backward.
   bool can_reuse(int i) const;
-  // Keeps a value for backward that is neither input nor output (mask, statistics, indices). It is a
-  // constant for second order: only `fast_backward` or integer/bool values may rely on it.
-  void save(const Tensor& t) { if (record) extras.push_back(t); }
+  // Keeps a value for backward that is neither input nor output (mask, statistics, indices). It is
+  // a constant for second order: only `fast_backward` or integer/bool values may rely on it.
+  void save(const Tensor& t) {
+    if (record) extras.push_back(t);
+  }
   // Checks that input i has one of the record's dtypes; raises DTypeError.
   void require_dtype(int i) const;
   void require_same_device() const;
@@ -63,16 +67,18 @@ class Backward {
   // Upstream gradient of output i; zeros when that output was not used.
   const Tensor& upstream(int i = 0);
   bool has_upstream(int i = 0) const;
-  bool needs(int i) const;  // is a gradient of input i wanted
-  Tensor input(int i);      // saved input (record must name it in save_inputs)
-  Tensor output(int i = 0); // saved output (record must name it in save_outputs)
-  Tensor extra(int i);      // i-th value given to Call::save
+  bool needs(int i) const;   // is a gradient of input i wanted
+  Tensor input(int i);       // saved input (record must name it in save_inputs)
+  Tensor output(int i = 0);  // saved output (record must name it in save_outputs)
+  Tensor extra(int i);       // i-th value given to Call::save
   int num_extras() const;
   const Shape& input_sizes(int i) const;  // only for inputs with needs(i)
   DType input_dtype(int i) const;
   int num_inputs() const;
   template <class A>
-  const A& attrs() const { return *static_cast<const A*>(attr_data()); }
+  const A& attrs() const {
+    return *static_cast<const A*>(attr_data());
+  }
   // Gives the gradient of input i. Sizes broadcast in forward are summed away by the engine.
   void set(int i, Tensor grad) { grads[i] = std::move(grad); }
 
@@ -83,20 +89,20 @@ class Backward {
   std::vector<Tensor> zeros_;
 };
 
-// One case from which tests, documentation and benchmarks of an op are made. Inputs are f64 (floating)
-// or integer/bool; `call` runs the op on such inputs of any dtype the record names; `reference` is a
-// plain f64 computation of the same values.
+// One case from which tests, documentation and benchmarks of an op are made. Inputs are f64
+// (floating) or integer/bool; `call` runs the op on such inputs of any dtype the record names;
+// `reference` is a plain f64 computation of the same values.
 using OpFn = std::function<Tensors(const Tensors&)>;
 struct Sample {
   std::string label;
   Tensors inputs;
   OpFn call;
   OpFn reference;
-  bool grad = true;         // check first derivatives (never at kinks: choose inputs accordingly)
-  bool grad_grad = true;    // and second ones
-  bool all_dtypes = true;   // run in every dtype of the record, otherwise only as given
-  bool strided = true;      // results must be the same for non-contiguous inputs
-  double loosen = 1;        // factor on the tolerance, with the reason in `why`
+  bool grad = true;        // check first derivatives (never at kinks: choose inputs accordingly)
+  bool grad_grad = true;   // and second ones
+  bool all_dtypes = true;  // run in every dtype of the record, otherwise only as given
+  bool strided = true;     // results must be the same for non-contiguous inputs
+  double loosen = 1;       // factor on the tolerance, with the reason in `why`
   std::string why;
 };
 struct ErrorSample {
@@ -116,7 +122,8 @@ class SampleList {
   Tensor uniform(const Shape& sizes, double lo, double hi);
   Tensor integers(const Shape& sizes, int64_t lo, int64_t hi);  // i64, hi excluded
   Tensor bools(const Shape& sizes);
-  // All different, at least 0.1 apart, shuffled: for max, sort, relu-like kinks (none within 0.05 of 0).
+  // All different, at least 0.1 apart, shuffled: for max, sort, relu-like kinks (none within 0.05
+  // of 0).
   Tensor distinct(const Shape& sizes);
 
   Sample& add(std::string label, Tensors inputs, OpFn call, OpFn reference);
@@ -129,23 +136,23 @@ class SampleList {
 // Everything about an op, in one place. Made from it: the op call, tests, `cutaway ops`, doc pages.
 struct OpRecord {
   const char* name;
-  const char* signature;       // "softmax(x, dim) → y"
-  const char* meaning;         // one sentence
-  const char* formula;         // "y_i = exp(x_i) / Σ_j exp(x_j)"
-  const char* shapes;          // "x [..., D]   y [..., D]"
+  const char* signature;  // "softmax(x, dim) → y"
+  const char* meaning;    // one sentence
+  const char* formula;    // "y_i = exp(x_i) / Σ_j exp(x_j)"
+  const char* shapes;     // "x [..., D]   y [..., D]"
   DTypeSet dtypes = kFloating;
   Compute compute = Compute::keep;
   const char* determinism = "deterministic";
-  int outputs = 1;             // 0: the call says how many (split)
-  uint32_t save_inputs = 0;    // bit i: backward reads input i
+  int outputs = 1;           // 0: the call says how many (split)
+  uint32_t save_inputs = 0;  // bit i: backward reads input i
   uint32_t save_outputs = 0;
-  // Products: input 0 is read only for the gradients of the others, input 1 only for that of input 0;
-  // what no wanted gradient reads is not kept.
+  // Products: input 0 is read only for the gradients of the others, input 1 only for that of input
+  // 0; what no wanted gradient reads is not kept.
   bool cross = false;
   void (*forward)(Call&);
-  const char* backward_text = "";        // formula of the derivative
+  const char* backward_text = "";  // formula of the derivative
   void (*backward)(Backward&) = nullptr;
-  const char* no_gradient = nullptr;     // why there is none, when backward is null
+  const char* no_gradient = nullptr;           // why there is none, when backward is null
   void (*fast_backward)(Backward&) = nullptr;  // same numbers in fewer passes, first order only
   void (*samples)(SampleList&) = nullptr;
   const char* file = __builtin_FILE();
@@ -183,8 +190,8 @@ Tensors run_many(const OpRecord& op, const Tensors& in, const A& attrs, std::sou
   std::vector<const Tensor*> p(in.size());
   for (size_t i = 0; i < in.size(); ++i) p[i] = &in[i];
   Tensors out(outputs ? outputs : op.outputs);
-  run_op(op, p.data(), int(in.size()), 0, &attrs, std::is_empty_v<A> ? 0 : sizeof(A), out.data(), site,
-         int(out.size()));
+  run_op(op, p.data(), int(in.size()), 0, &attrs, std::is_empty_v<A> ? 0 : sizeof(A), out.data(),
+         site, int(out.size()));
   return out;
 }
 

@@ -43,8 +43,9 @@ void record_node(const Call& c, uint32_t attr_bytes) {
   const uint32_t keep = inputs_to_save(op, wanted);
   const uint32_t kept_inputs = op.save_inputs ? uint32_t(std::popcount(op.save_inputs)) : 0;
   const uint32_t kept_outputs = op.save_outputs ? uint32_t(std::popcount(op.save_outputs)) : 0;
-  Node* n = new_node(&op, uint32_t(c.num_inputs), kept_inputs + kept_outputs + uint32_t(c.extras.size()),
-                     uint32_t(c.num_outputs), attr_bytes);
+  Node* n =
+      new_node(&op, uint32_t(c.num_inputs), kept_inputs + kept_outputs + uint32_t(c.extras.size()),
+               uint32_t(c.num_outputs), attr_bytes);
   NodePtr node(n);
   if (attr_bytes) __builtin_memcpy(const_cast<void*>(n->attrs()), c.attr_data, attr_bytes);
   for (int i = 0; i < c.num_inputs; ++i) {
@@ -115,7 +116,8 @@ void run_op(const OpRecord& op, const Tensor* const* inputs, int n, uint32_t tem
     op.forward(call);
   }
   if (record) record_node(call, attr_bytes);
-  if (scope.c.anomaly) [[unlikely]] check_forward_values(call);
+  if (scope.c.anomaly) [[unlikely]]
+    check_forward_values(call);
 }
 
 Tensor& Call::out(int i, const Shape& sizes, DType dtype) {
@@ -155,9 +157,10 @@ bool Call::can_reuse(int i) const {
 
 void Call::require_dtype(int i) const {
   if (has(i) && !op.dtypes.has(in(i).dtype())) {
-    throw DTypeError(op.name, std::string("does not accept ") + name_of(in(i).dtype()) +
-                                  "; got input " + std::to_string(i) + " " + to_string(in(i).sizes()) +
-                                  ", need one of " + to_string(op.dtypes),
+    throw DTypeError(op.name,
+                     std::string("does not accept ") + name_of(in(i).dtype()) + "; got input " +
+                         std::to_string(i) + " " + to_string(in(i).sizes()) + ", need one of " +
+                         to_string(op.dtypes),
                      "convert with to(DType::f32)");
   }
 }
@@ -168,8 +171,9 @@ void Call::require_same_device() const {
     if (!has(i)) continue;
     if (!first) first = inputs[i];
     if (in(i).device() != first->device()) {
-      throw DeviceError(op.name, "operands must be on one device; got " + to_string(first->device()) +
-                                     " and " + to_string(in(i).device()),
+      throw DeviceError(op.name,
+                        "operands must be on one device; got " + to_string(first->device()) +
+                            " and " + to_string(in(i).device()),
                         "move one of them with to(device)");
     }
   }

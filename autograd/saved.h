@@ -7,9 +7,10 @@ namespace cutaway {
 
 class CheckpointFrame;
 
-// A value kept for backward: storage and layout with the version at the time, but no history. History
-// is re-attached from the edges of the node that saved it, so a node that saves its own output makes
-// no reference cycle (Note: gradient cycles), and checkpoints need to restore values only.
+// A value kept for backward: storage and layout with the version at the time, but no history.
+// History is re-attached from the edges of the node that saved it, so a node that saves its own
+// output makes no reference cycle (Note: gradient cycles), and checkpoints need to restore values
+// only.
 class Saved {
  public:
   Saved() = default;

@@ -1,8 +1,8 @@
 #include <cutaway/datasets/dataset.h>
 
+#include <fmt/format.h>
 #include <cstdlib>
 #include <filesystem>
-#include <fmt/format.h>
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/tensor_ops.h>
@@ -12,8 +12,9 @@ namespace cutaway::data {
 namespace {
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kFashionClasses = {"T-shirt", "trouser", "pullover", "dress", "coat",
-                                                  "sandal", "shirt", "sneaker", "bag", "ankle boot"};
+const std::vector<std::string> kFashionClasses = {"T-shirt", "trouser",   "pullover", "dress",
+                                                  "coat",    "sandal",    "shirt",    "sneaker",
+                                                  "bag",     "ankle boot"};
 // Mean and standard deviation of the training images, greys in [0, 1].
 constexpr double kFashionMean = 0.2860, kFashionStd = 0.3530;
 
@@ -32,8 +33,8 @@ Dataset from_idx(const std::string& name, const std::string& images, const std::
   d.name = name;
   const Tensor x = load_idx(images), y = load_idx(labels);
   if (x.dim() < 2 || y.dim() != 1 || x.size(0) != y.size(0)) {
-    throw IoError("idx", fmt::format("{} and {} do not belong together: sizes {} and {}", images, labels,
-                                     to_string(x.sizes()), to_string(y.sizes())));
+    throw IoError("idx", fmt::format("{} and {} do not belong together: sizes {} and {}", images,
+                                     labels, to_string(x.sizes()), to_string(y.sizes())));
   }
   Shape sizes = x.sizes();
   if (sizes.rank() == 3) sizes.insert(1, 1);  // one channel
@@ -55,7 +56,8 @@ std::vector<int64_t> split_rows(int64_t n, const std::string& split) {
 Dataset from_csv(const std::string& name, const std::string& path, const std::string& split) {
   const CsvTable table = load_csv(path);
   const int64_t width = table.values.size(1) - 1;
-  if (width < 1) throw IoError("csv", path + ": needs at least one input column and a target column");
+  if (width < 1)
+    throw IoError("csv", path + ": needs at least one input column and a target column");
   const std::vector<int64_t> rows = split_rows(table.values.size(0), split);
   Dataset d;
   d.name = name;
@@ -66,7 +68,8 @@ Dataset from_csv(const std::string& name, const std::string& path, const std::st
   bool whole = true;
   for (size_t r = 0; r < rows.size(); ++r) {
     const double* row = v + rows[r] * (width + 1);
-    for (int64_t c = 0; c < width; ++c) d.inputs.data<float>()[int64_t(r) * width + c] = float(row[c]);
+    for (int64_t c = 0; c < width; ++c)
+      d.inputs.data<float>()[int64_t(r) * width + c] = float(row[c]);
     targets.data<double>()[r] = row[width];
     whole = whole && row[width] >= 0 && row[width] == double(int64_t(row[width]));
   }
@@ -98,7 +101,8 @@ Dataset fashion_mnist(const std::string& split) {
   require_split(split);
   const std::string full = split == "train" ? "train" : "t10k";
   std::vector<fs::path> folders;
-  if (const char* set = std::getenv("CUTAWAY_DATA")) folders.push_back(fs::path(set) / "fashion-mnist");
+  if (const char* set = std::getenv("CUTAWAY_DATA"))
+    folders.push_back(fs::path(set) / "fashion-mnist");
   folders.push_back("/usr/share/datasets/fashion-mnist");
   Dataset d;
   for (const fs::path& folder : folders) {
@@ -109,7 +113,8 @@ Dataset fashion_mnist(const std::string& split) {
     break;
   }
   if (!d.inputs.defined()) {
-    const fs::path stem = fs::path(samples_folder()) / "fashion" / (split == "train" ? "train5k" : "test1k");
+    const fs::path stem =
+        fs::path(samples_folder()) / "fashion" / (split == "train" ? "train5k" : "test1k");
     d = from_idx("fashion-mnist (extract)", stem.string() + "-images-idx3-ubyte.gz",
                  stem.string() + "-labels-idx1-ubyte.gz");
   }
@@ -129,8 +134,9 @@ Dataset digits(const std::string& split) {
 }
 
 std::vector<std::pair<std::string, std::string>> known_datasets() {
-  return {{"fashion-mnist", "28×28 greys of clothing, 10 classes; 60 000 + 10 000 with the Debian package "
-                            "dataset-fashion-mnist, else an extract of 5 000 + 1 000"},
+  return {{"fashion-mnist",
+           "28×28 greys of clothing, 10 classes; 60 000 + 10 000 with the Debian package "
+           "dataset-fashion-mnist, else an extract of 5 000 + 1 000"},
           {"digits", "8×8 handwritten digits, 10 classes; 1 438 + 359, ships with Cutaway"},
           {"FILE.csv", "a table; last column is the target, every fifth row is for testing"},
           {"PREFIX", "PREFIX-images-idx3-ubyte and PREFIX-labels-idx1-ubyte, plain or .gz"}};
@@ -141,7 +147,8 @@ Dataset open(const std::string& name, const std::string& split) {
   if (name == "fashion-mnist") return fashion_mnist(split);
   if (name == "digits") return digits(split);
   std::error_code ignored;
-  if (fs::is_regular_file(name, ignored) && name.find(".csv") != std::string::npos) return from_csv(name, name, split);
+  if (fs::is_regular_file(name, ignored) && name.find(".csv") != std::string::npos)
+    return from_csv(name, name, split);
   const std::string images = find_file(name + "-images-idx3-ubyte");
   const std::string labels = find_file(name + "-labels-idx1-ubyte");
   if (!images.empty() && !labels.empty()) return from_idx(name, images, labels);

@@ -8,7 +8,8 @@
 
 namespace cutaway::data {
 
-// Examples with labels, in memory: inputs [N,…], targets [N] (class numbers, i64) or [N,…] (values).
+// Examples with labels, in memory: inputs [N,…], targets [N] (class numbers, i64) or [N,…]
+// (values).
 struct Dataset {
   std::string name;
   Tensor inputs;
@@ -20,18 +21,22 @@ struct Dataset {
   int64_t size() const { return inputs.defined() ? inputs.size(0) : 0; }
 };
 
-// Fashion-MNIST (Xiao et al. 2017), 28×28 greys in 10 classes; split "train" (60 000) or "test" (10 000). Read from the
-// folder in CUTAWAY_DATA, from Debian's package dataset-fashion-mnist, or, when neither is there, the class-balanced
-// extract of 5 000 + 1 000 that ships with Cutaway. inputs u8 [N,1,28,28].
+// Fashion-MNIST (Xiao et al. 2017), 28×28 greys in 10 classes; split "train" (60 000) or "test" (10
+// 000). Read from the folder in CUTAWAY_DATA, from Debian's package dataset-fashion-mnist, or, when
+// neither is there, the class-balanced extract of 5 000 + 1 000 that ships with Cutaway. inputs u8
+// [N,1,28,28].
 Dataset fashion_mnist(const std::string& split);
-// 1 797 handwritten digits, 8×8, 10 classes (UCI optdigits test part); every fifth is "test". inputs f32 [N,1,8,8].
+// 1 797 handwritten digits, 8×8, 10 classes (UCI optdigits test part); every fifth is "test".
+// inputs f32 [N,1,8,8].
 Dataset digits(const std::string& split);
-// A data set by name ("fashion-mnist", "digits") or by path: *.csv (last column is the target), or the prefix P of
-// P-images-idx3-ubyte[.gz] and P-labels-idx1-ubyte[.gz]. Raises ValueError listing what exists.
+// A data set by name ("fashion-mnist", "digits") or by path: *.csv (last column is the target), or
+// the prefix P of P-images-idx3-ubyte[.gz] and P-labels-idx1-ubyte[.gz]. Raises ValueError listing
+// what exists.
 Dataset open(const std::string& name_or_path, const std::string& split);
 // Names that open() knows, each with one line about it.
 std::vector<std::pair<std::string, std::string>> known_datasets();
-// Folder of the samples that ship with Cutaway: CUTAWAY_SAMPLES, beside the program, or the source folder.
+// Folder of the samples that ship with Cutaway: CUTAWAY_SAMPLES, beside the program, or the source
+// folder.
 std::string samples_folder();
 
 }  // namespace cutaway::data

@@ -1,7 +1,7 @@
 #include <cutaway/datasets/loader.h>
 
-#include <cstring>
 #include <fmt/format.h>
+#include <cstring>
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/tensor_ops.h>
@@ -10,8 +10,8 @@ namespace cutaway::data {
 namespace {
 
 template <class T>
-void rows_as_f32(const Tensor& from, const int64_t* rows, int64_t n, double scale, double mean, double std,
-                 float* out) {
+void rows_as_f32(const Tensor& from, const int64_t* rows, int64_t n, double scale, double mean,
+                 double std, float* out) {
   const int64_t width = from.numel() / from.size(0);
   const T* in = from.data<T>();
   const float a = float(scale / std), b = float(-mean / std);
@@ -29,7 +29,8 @@ Shape with_rows(const Shape& sizes, int64_t n) {
 
 }  // namespace
 
-Loader::Loader(Dataset dataset, LoaderOptions options) : dataset_(std::move(dataset)), options_(options) {
+Loader::Loader(Dataset dataset, LoaderOptions options)
+    : dataset_(std::move(dataset)), options_(options) {
   if (options_.batch < 1) {
     throw ValueError("loader", fmt::format("batch must be at least 1; got {}", options_.batch));
   }
@@ -65,8 +66,8 @@ std::vector<int64_t> Loader::order(int64_t epoch) const {
 
 void Loader::seek(Position p) {
   if (p.epoch < 0 || p.batch < 0 || p.batch > batches_per_epoch()) {
-    throw ValueError("loader", fmt::format("there is no batch {} in epoch {}; an epoch has {}", p.batch, p.epoch,
-                                           batches_per_epoch()));
+    throw ValueError("loader", fmt::format("there is no batch {} in epoch {}; an epoch has {}",
+                                           p.batch, p.epoch, batches_per_epoch()));
   }
   stop_worker();
   position_ = p;
@@ -81,15 +82,20 @@ Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t index) const
   const Dataset& d = dataset_;
   float* out = b.x.data<float>();
   switch (d.inputs.dtype()) {
-    case DType::u8: rows_as_f32<uint8_t>(d.inputs, rows, n, d.scale, d.mean, d.std, out); break;
-    case DType::f64: rows_as_f32<double>(d.inputs, rows, n, d.scale, d.mean, d.std, out); break;
-    default: rows_as_f32<float>(d.inputs, rows, n, d.scale, d.mean, d.std, out);
+    case DType::u8:
+      rows_as_f32<uint8_t>(d.inputs, rows, n, d.scale, d.mean, d.std, out);
+      break;
+    case DType::f64:
+      rows_as_f32<double>(d.inputs, rows, n, d.scale, d.mean, d.std, out);
+      break;
+    default:
+      rows_as_f32<float>(d.inputs, rows, n, d.scale, d.mean, d.std, out);
   }
   b.y = empty(with_rows(d.targets.sizes(), n), {.dtype = d.targets.dtype()});
   const int64_t bytes = d.targets.numel() / d.targets.size(0) * size_of(d.targets.dtype());
   for (int64_t r = 0; r < n; ++r) {
-    std::memcpy(static_cast<char*>(b.y.raw()) + r * bytes, static_cast<const char*>(d.targets.raw()) + rows[r] * bytes,
-                size_t(bytes));
+    std::memcpy(static_cast<char*>(b.y.raw()) + r * bytes,
+                static_cast<const char*>(d.targets.raw()) + rows[r] * bytes, size_t(bytes));
   }
   return b;
 }

@@ -30,8 +30,8 @@ struct LoaderOptions {
 //
 //   for (const auto& [x, y] : loader) { … }
 //
-// The order of an epoch is a function of (seed, epoch) only, so a position is two numbers. An error while a batch is
-// prepared is raised where the batch is asked for.
+// The order of an epoch is a function of (seed, epoch) only, so a position is two numbers. An error
+// while a batch is prepared is raised where the batch is asked for.
 class Loader {
  public:
   Loader(Dataset dataset, LoaderOptions options = {});

@@ -1,10 +1,10 @@
 #include <cutaway/datasets/readers.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <fmt/format.h>
 #include <map>
 
 #include <cutaway/core/error.h>
@@ -25,17 +25,24 @@ uint32_t big_endian(const uint8_t* p) {
 }  // namespace
 
 Tensor parse_idx(const std::string& name, const uint8_t* data, int64_t bytes) {
-  if (bytes < 4 || data[0] != 0 || data[1] != 0) fail("idx", name, "does not begin like an IDX file");
+  if (bytes < 4 || data[0] != 0 || data[1] != 0)
+    fail("idx", name, "does not begin like an IDX file");
   struct Type {
     uint8_t code;
     DType dtype;
   };
-  constexpr Type kTypes[] = {{0x08, DType::u8}, {0x09, DType::i8}, {0x0C, DType::i32},
-                             {0x0D, DType::f32}, {0x0E, DType::f64}};
-  const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](auto& t) { return t.code == data[2]; });
-  if (type == std::end(kTypes)) fail("idx", name, fmt::format("unknown element type {:#x}", data[2]));
+  constexpr Type kTypes[] = {{0x08, DType::u8},
+                             {0x09, DType::i8},
+                             {0x0C, DType::i32},
+                             {0x0D, DType::f32},
+                             {0x0E, DType::f64}};
+  const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                  [&](auto& t) { return t.code == data[2]; });
+  if (type == std::end(kTypes))
+    fail("idx", name, fmt::format("unknown element type {:#x}", data[2]));
   const int rank = data[3];
-  if (rank < 1 || rank > kMaxRank) fail("idx", name, fmt::format("{} dimensions; need 1 to 8", rank));
+  if (rank < 1 || rank > kMaxRank)
+    fail("idx", name, fmt::format("{} dimensions; need 1 to 8", rank));
   if (bytes < 4 + 4 * rank) fail("idx", name, "is cut off in the header");
   Shape sizes;
   const int64_t width = size_of(type->dtype);
@@ -47,8 +54,9 @@ Tensor parse_idx(const std::string& name, const uint8_t* data, int64_t bytes) {
   }
   const int64_t have = bytes - 4 - 4 * rank;
   if (overflow || need != have) {
-    fail("idx", name, fmt::format("sizes {} need {} data bytes, there are {}", to_string(sizes),
-                                  overflow ? "too many" : std::to_string(need), have));
+    fail("idx", name,
+         fmt::format("sizes {} need {} data bytes, there are {}", to_string(sizes),
+                     overflow ? "too many" : std::to_string(need), have));
   }
   Tensor t = empty(sizes, {.dtype = type->dtype});
   if (need == 0) return t;
@@ -86,7 +94,8 @@ std::vector<Row> split_rows(const std::string& name, const std::string& text, ch
       if (i < text.size() && text[i] == '"') {
         cell.quoted = true;
         for (++i;; ++i) {
-          if (i >= text.size()) fail("csv", name + ":" + std::to_string(row.line), "a quoted cell does not end");
+          if (i >= text.size())
+            fail("csv", name + ":" + std::to_string(row.line), "a quoted cell does not end");
           if (text[i] == '\n') ++line;
           if (text[i] != '"') {
             cell.text += text[i];
@@ -98,7 +107,8 @@ std::vector<Row> split_rows(const std::string& name, const std::string& text, ch
           }
         }
       }
-      while (i < text.size() && text[i] != separator && text[i] != '\n' && text[i] != '\r') cell.text += text[i++];
+      while (i < text.size() && text[i] != separator && text[i] != '\n' && text[i] != '\r')
+        cell.text += text[i++];
       row.cells.push_back(std::move(cell));
       if (i < text.size() && text[i] == separator) {
         ++i;
@@ -115,24 +125,28 @@ std::vector<Row> split_rows(const std::string& name, const std::string& text, ch
   return rows;
 }
 
-// Strict decimal number, the same under every locale; blanks around it are allowed. A whole number that f64 cannot hold
-// exactly is not silently rounded.
+// Strict decimal number, the same under every locale; blanks around it are allowed. A whole number
+// that f64 cannot hold exactly is not silently rounded.
 enum class Number { yes, no, overflow, inexact };
 Number parse_number(const std::string& cell, double& value) {
   const char* begin = cell.data();
   const char* end = begin + cell.size();
   while (begin < end && (*begin == ' ' || *begin == '\t')) ++begin;
   while (end > begin && (end[-1] == ' ' || end[-1] == '\t')) --end;
-  if (begin < end && *begin == '+' && begin + 1 < end && begin[1] != '-' && begin[1] != '+') ++begin;
+  if (begin < end && *begin == '+' && begin + 1 < end && begin[1] != '-' && begin[1] != '+')
+    ++begin;
   const auto [stop, error] = std::from_chars(begin, end, value);
   if (begin == end || stop != end) return Number::no;
   if (error == std::errc::result_out_of_range) {
     // from_chars reports both ends; a tiny number is 0 to f64's resolution.
-    return std::string_view(begin, size_t(end - begin)).find("e-") != std::string_view::npos ? Number::yes
-                                                                                             : Number::overflow;
+    return std::string_view(begin, size_t(end - begin)).find("e-") != std::string_view::npos
+               ? Number::yes
+               : Number::overflow;
   }
   if (error != std::errc()) return Number::no;
-  if (std::fabs(value) > 9007199254740992.0 && std::string_view(begin, size_t(end - begin)).find_first_not_of("+-0123456789") == std::string_view::npos) {
+  if (std::fabs(value) > 9007199254740992.0 &&
+      std::string_view(begin, size_t(end - begin)).find_first_not_of("+-0123456789") ==
+          std::string_view::npos) {
     int64_t whole = 0;
     const auto [wstop, werror] = std::from_chars(begin, end, whole);
     if (wstop != end || werror != std::errc() || int64_t(value) != whole) return Number::inexact;
@@ -146,7 +160,8 @@ struct ColumnReader {
   CsvTable& table;
 
   bool is_missing(const Cell& c) const {
-    return std::find(options.missing.begin(), options.missing.end(), c.text) != options.missing.end();
+    return std::find(options.missing.begin(), options.missing.end(), c.text) !=
+           options.missing.end();
   }
 
   void read(const std::vector<Row>& rows, size_t first, size_t column) {
@@ -163,9 +178,15 @@ struct ColumnReader {
         continue;
       }
       switch (parse_number(cell.text, value)) {
-        case Number::yes: any_number = true; break;
-        case Number::overflow: complain(rows[r], column, "is too large for f64"); break;
-        case Number::inexact: complain(rows[r], column, "is a whole number that f64 cannot hold exactly"); break;
+        case Number::yes:
+          any_number = true;
+          break;
+        case Number::overflow:
+          complain(rows[r], column, "is too large for f64");
+          break;
+        case Number::inexact:
+          complain(rows[r], column, "is a whole number that f64 cannot hold exactly");
+          break;
         case Number::no:
           if (!any_text) text_row = &rows[r];
           any_text = true;
@@ -181,8 +202,9 @@ struct ColumnReader {
 
   [[noreturn]] void complain(const Row& row, size_t column, const char* why) const {
     const std::string& text = row.cells[column].text;
-    throw IoError("csv", fmt::format("{}:{}: column {} '{}': \"{}\" {}", name, row.line, column + 1,
-                                     table.columns[column], text, why),
+    throw IoError("csv",
+                  fmt::format("{}:{}: column {} '{}': \"{}\" {}", name, row.line, column + 1,
+                              table.columns[column], text, why),
                   fmt::format("--missing {} reads it as NaN", text.empty() ? "''" : text));
   }
 };
@@ -192,26 +214,31 @@ struct ColumnReader {
 CsvTable parse_csv(const std::string& name, const std::string& text, const CsvOptions& options) {
   std::string body = text;
   if (body.starts_with("\xEF\xBB\xBF")) body.erase(0, 3);
-  if (body.starts_with("\xFF\xFE") || body.starts_with("\xFE\xFF")) fail("csv", name, "is UTF-16; need UTF-8", "convert it with iconv");
+  if (body.starts_with("\xFF\xFE") || body.starts_with("\xFE\xFF"))
+    fail("csv", name, "is UTF-16; need UTF-8", "convert it with iconv");
   if (body.find('\0') != std::string::npos) fail("csv", name, "holds zero bytes; it is not text");
   const std::vector<Row> rows = split_rows(name, body, options.separator);
   if (rows.empty()) fail("csv", name, "has no rows");
   const size_t width = rows[0].cells.size();
   for (const Row& row : rows) {
     if (row.cells.size() != width) {
-      fail("csv", fmt::format("{}:{}", name, row.line), fmt::format("{} cells, the first row has {}", row.cells.size(), width));
+      fail("csv", fmt::format("{}:{}", name, row.line),
+           fmt::format("{} cells, the first row has {}", row.cells.size(), width));
     }
   }
   bool header = options.header == CsvOptions::Header::yes;
   if (options.header == CsvOptions::Header::automatic) {
     double ignored;
     for (const Cell& c : rows[0].cells) {
-      const bool missing = std::find(options.missing.begin(), options.missing.end(), c.text) != options.missing.end();
-      header = header || (!missing && !c.text.empty() && parse_number(c.text, ignored) == Number::no);
+      const bool missing = std::find(options.missing.begin(), options.missing.end(), c.text) !=
+                           options.missing.end();
+      header =
+          header || (!missing && !c.text.empty() && parse_number(c.text, ignored) == Number::no);
     }
   }
   CsvTable table;
-  for (size_t c = 0; c < width; ++c) table.columns.push_back(header ? rows[0].cells[c].text : fmt::format("c{}", c));
+  for (size_t c = 0; c < width; ++c)
+    table.columns.push_back(header ? rows[0].cells[c].text : fmt::format("c{}", c));
   const size_t first = header ? 1 : 0;
   table.values = zeros({int64_t(rows.size() - first), int64_t(width)}, {.dtype = DType::f64});
   table.categories.resize(width);

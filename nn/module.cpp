@@ -1,8 +1,8 @@
 #include <cutaway/nn/module.h>
 
 #include <cxxabi.h>
-#include <cstdlib>
 #include <fmt/format.h>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <set>
@@ -41,7 +41,8 @@ const char* Module::type() const {
 
 void Module::register_entry(const std::string& name, Kind kind, void* address) {
   if (name.empty() || name.find('.') != std::string::npos) {
-    throw ValueError(type(), fmt::format("a registered name must not be empty or hold a dot; got \"{}\"", name));
+    throw ValueError(
+        type(), fmt::format("a registered name must not be empty or hold a dot; got \"{}\"", name));
   }
   for (const Entry& e : entries_) {
     if (e.name == name) throw ValueError(type(), fmt::format("\"{}\" is registered twice", name));
@@ -73,7 +74,8 @@ std::vector<std::pair<std::string, Module*>> Module::named_children() const {
 void Module::collect(const std::string& prefix, std::vector<Slot>& out) {
   for (const Entry& e : entries_) {
     if (e.kind == Kind::child) continue;
-    out.push_back({prefix + e.name, &member<Tensor>(e), e.kind == Kind::parameter, e.kind != Kind::transient});
+    out.push_back({prefix + e.name, &member<Tensor>(e), e.kind == Kind::parameter,
+                   e.kind != Kind::transient});
   }
   for (auto& [name, child] : named_children()) child->collect(prefix + name + ".", out);
 }
@@ -153,10 +155,11 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
   }
   for (const auto& [name, value] : given) unknown += " " + name;
   if (strict && (!missing.empty() || !unknown.empty())) {
-    throw ValueError("load_state_dict",
-                     fmt::format("names differ; missing:{}; unknown:{}", missing.empty() ? " none" : missing,
-                                 unknown.empty() ? " none" : unknown),
-                     "strict = false loads what fits");
+    throw ValueError(
+        "load_state_dict",
+        fmt::format("names differ; missing:{}; unknown:{}", missing.empty() ? " none" : missing,
+                    unknown.empty() ? " none" : unknown),
+        "strict = false loads what fits");
   }
   for (auto& [handle, value] : writes) {
     copy_elements(*handle, *value);
@@ -184,7 +187,8 @@ void Module::zero_grad() {
 
 Module& Module::to(DType dtype) {
   if (!cutaway::is_floating(dtype)) {
-    throw DTypeError("to", std::string("a module's parameters must be floating; got ") + name_of(dtype));
+    throw DTypeError("to",
+                     std::string("a module's parameters must be floating; got ") + name_of(dtype));
   }
   NoGradGuard no_grad;
   for (const Slot& s : slots()) {
@@ -233,7 +237,8 @@ Substitute::Substitute(Module& module, const NamedTensors& values) {
   for (const Named& v : values) {
     const auto found = handles.find(v.name);
     if (found == handles.end()) {
-      throw ValueError("functional_call", fmt::format("the module has no parameter \"{}\"", v.name));
+      throw ValueError("functional_call",
+                       fmt::format("the module has no parameter \"{}\"", v.name));
     }
     if (found->second->defined() && found->second->sizes() != v.value.sizes()) {
       throw ShapeError("functional_call",
@@ -280,9 +285,11 @@ std::string summary_text(const std::vector<SummaryRow>& rows) {
   size_t wide = 5;
   int64_t total = 0;
   for (const SummaryRow& r : rows) wide = std::max(wide, r.path.size());
-  std::string text = fmt::format("{:<{}}  {:<18} {:<20} {:>12}\n", "layer", wide, "type", "output", "parameters");
+  std::string text =
+      fmt::format("{:<{}}  {:<18} {:<20} {:>12}\n", "layer", wide, "type", "output", "parameters");
   for (const SummaryRow& r : rows) {
-    text += fmt::format("{:<{}}  {:<18} {:<20} {:>12}\n", r.path, wide, r.type, to_string(r.output), r.parameters);
+    text += fmt::format("{:<{}}  {:<18} {:<20} {:>12}\n", r.path, wide, r.type, to_string(r.output),
+                        r.parameters);
     total += r.parameters;
   }
   return text + fmt::format("{:<{}}  {:<18} {:<20} {:>12}\n", "total", wide, "", "", total);

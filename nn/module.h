@@ -16,8 +16,8 @@ struct Named {
 };
 using NamedTensors = std::vector<Named>;
 
-// Base of all layers and models. Derive, hold layers and tensors as members, and register them in the
-// constructor:
+// Base of all layers and models. Derive, hold layers and tensors as members, and register them in
+// the constructor:
 //
 //   struct Net : nn::Module {
 //     nn::Linear fc{{.in = 4, .out = 2}};
@@ -25,9 +25,9 @@ using NamedTensors = std::vector<Named>;
 //     Tensor forward(const Tensor& x) override { return relu(fc(x)); }
 //   };
 //
-// Modules copy like values that share: a copy has the same parameter tensors; clone() makes new ones.
-// What is registered must be a member of the object itself (Note: registration by offset); layers on the heap
-// belong in Sequential or ModuleList.
+// Modules copy like values that share: a copy has the same parameter tensors; clone() makes new
+// ones. What is registered must be a member of the object itself (Note: registration by offset);
+// layers on the heap belong in Sequential or ModuleList.
 class Module {
  public:
   Module() = default;
@@ -53,8 +53,8 @@ class Module {
   std::vector<std::pair<std::string, Module*>> named_children() const;
   int64_t num_parameters() const;
 
-  // Copies values by name. Names and sizes are checked first: with strict, missing or unknown names raise
-  // ValueError; unequal sizes always raise ShapeError. Types are converted.
+  // Copies values by name. Names and sizes are checked first: with strict, missing or unknown names
+  // raise ValueError; unequal sizes always raise ShapeError. Types are converted.
   void load_state_dict(const NamedTensors& state, bool strict = true);
 
   // ---- modes
@@ -89,7 +89,8 @@ class Module {
 
  protected:
   void add(const std::string& name, Module& child);
-  void add(const std::string& name, Tensor& parameter);  // undefined: an absent option, such as no bias
+  void add(const std::string& name,
+           Tensor& parameter);  // undefined: an absent option, such as no bias
   void add_buffer(const std::string& name, Tensor& buffer, bool persistent = true);
   // Children that are not members (Sequential, ModuleList) are given here.
   virtual std::vector<std::pair<std::string, Module*>> heap_children() const { return {}; }
@@ -110,8 +111,9 @@ class Module {
   };
 
  private:
-  // Note: registration by offset. Entries keep the distance from this object to the member, not a pointer,
-  // so that copies and moves of the whole object keep a valid registry of their own members.
+  // Note: registration by offset. Entries keep the distance from this object to the member, not a
+  // pointer, so that copies and moves of the whole object keep a valid registry of their own
+  // members.
   enum class Kind : uint8_t { parameter, buffer, transient, child };
   struct Entry {
     std::string name;
@@ -124,17 +126,19 @@ class Module {
   }
   void register_entry(const std::string& name, Kind kind, void* address);
   void collect(const std::string& prefix, std::vector<Slot>& out);
-  void collect_modules(const std::string& prefix, std::vector<std::pair<std::string, Module*>>& out) const;
+  void collect_modules(const std::string& prefix,
+                       std::vector<std::pair<std::string, Module*>>& out) const;
   const ModuleScope* scope_below(const ModuleScope* parent) const;
 
   std::vector<Entry> entries_;
   std::string name_;
   bool training_ = true;
-  mutable const ModuleScope* scope_ = nullptr;         // last scope and the parent it belongs to
+  mutable const ModuleScope* scope_ = nullptr;  // last scope and the parent it belongs to
   mutable const ModuleScope* scope_parent_ = nullptr;
 };
 
-// An independent copy: same structure, parameters and buffers with storage of their own, no gradients.
+// An independent copy: same structure, parameters and buffers with storage of their own, no
+// gradients.
 template <class M>
 M clone(const M& module) {
   M copy = module;
@@ -148,9 +152,9 @@ M clone(const M& module) {
   return copy;
 }
 
-// Puts other tensors in the place of named parameters and buffers while alive. With results of ops as
-// values, gradients flow to what they were computed from: inner loops become differentiable. Raises
-// ValueError for an unknown name, ShapeError for other sizes.
+// Puts other tensors in the place of named parameters and buffers while alive. With results of ops
+// as values, gradients flow to what they were computed from: inner loops become differentiable.
+// Raises ValueError for an unknown name, ShapeError for other sizes.
 class Substitute {
  public:
   Substitute(Module& module, const NamedTensors& values);
@@ -176,10 +180,11 @@ struct SummaryRow {
 namespace detail {
 std::vector<SummaryRow> summarize(Module& copy, const Shape& input, DType dtype);
 }
-// Modules in order of their calls with result sizes and parameter counts, found on the meta device: no memory,
-// no arithmetic. `input` are the sizes of x.
+// Modules in order of their calls with result sizes and parameter counts, found on the meta device:
+// no memory, no arithmetic. `input` are the sizes of x.
 template <class M>
-std::vector<SummaryRow> summary_rows(const M& module, const Shape& input, DType dtype = DType::f32) {
+std::vector<SummaryRow> summary_rows(const M& module, const Shape& input,
+                                     DType dtype = DType::f32) {
   M copy = module;
   for (Module::Slot& s : copy.slots()) {
     if (s.handle->defined()) *s.handle = empty(s.handle->sizes(), {s.handle->dtype(), kMeta});

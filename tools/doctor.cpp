@@ -1,8 +1,8 @@
+#include <dlfcn.h>
+#include <fmt/format.h>
 #include <cmath>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <filesystem>
-#include <fmt/format.h>
 #include <fstream>
 
 #include <cutaway/core/alloc/pool.h>
@@ -12,7 +12,7 @@
 #include <cutaway/core/parallel.h>
 #include <cutaway/datasets/dataset.h>
 
-#include "commands.h"
+#include <tools/commands.h>
 
 namespace cutaway::tools {
 namespace {
@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 // Counts lines that ask the reader to do something.
 struct Report {
   int problems = 0;
-  void good(const std::string& what, const std::string& found) { fmt::print("  ok    {:<12} {}\n", what, found); }
+  void good(const std::string& what, const std::string& found) {
+    fmt::print("  ok    {:<12} {}\n", what, found);
+  }
   void note(const std::string& what, const std::string& found, const std::string& advice) {
     fmt::print("  note  {:<12} {}\n{:21}{}\n", what, found, "", advice);
   }
@@ -50,13 +52,16 @@ void check_cpu(Report& r) {
   for (const char* f : {"avx2", "fma", "avx512f", "avx512bw", "avx512_bf16", "amx_bf16"}) {
     if (flags.find(fmt::format(" {} ", f)) != std::string::npos) offered += fmt::format(" {}", f);
   }
-  r.good("cpu", proc_line("/proc/cpuinfo", "model name") + ":" + (offered.empty() ? " no vector extensions" : offered));
+  r.good("cpu", proc_line("/proc/cpuinfo", "model name") + ":" +
+                    (offered.empty() ? " no vector extensions" : offered));
   std::string variants;
   for (const std::string& v : available_cpu_variants()) variants += " " + v;
-  r.good("kernels", fmt::format("{} (available:{}; CUTAWAY_CPU_VARIANT chooses another)", cpu_variant(), variants));
+  r.good("kernels", fmt::format("{} (available:{}; CUTAWAY_CPU_VARIANT chooses another)",
+                                cpu_variant(), variants));
 }
 
-// Largest error of C = A·B against plain f64 loops, relative to k·|A||B|, over sizes that cross the block edges of BLAS.
+// Largest error of C = A·B against plain f64 loops, relative to k·|A||B|, over sizes that cross the
+// block edges of BLAS.
 template <class T>
 double worst_product_error(std::string& where) {
   double worst = 0;
@@ -72,13 +77,23 @@ double worst_product_error(std::string& where) {
       };
       for (T& v : a) v = next();
       for (T& v : b) v = next();
-      blas::gemm(blas::Gemm<T>{.transpose_a = ta, .transpose_b = tb, .m = m, .n = cols, .k = k, .a = a.data(),
-                               .lda = ta ? m : k, .b = b.data(), .ldb = tb ? k : cols, .c = c.data(), .ldc = cols});
+      blas::gemm(blas::Gemm<T>{.transpose_a = ta,
+                               .transpose_b = tb,
+                               .m = m,
+                               .n = cols,
+                               .k = k,
+                               .a = a.data(),
+                               .lda = ta ? m : k,
+                               .b = b.data(),
+                               .ldb = tb ? k : cols,
+                               .c = c.data(),
+                               .ldc = cols});
       for (int i = 0; i < m; ++i) {
         for (int j = 0; j < cols; ++j) {
           double sum = 0, size = 0;
           for (int t = 0; t < k; ++t) {
-            const double p = double(a[size_t(ta ? t * m + i : i * k + t)]) * double(b[size_t(tb ? j * k + t : t * cols + j)]);
+            const double p = double(a[size_t(ta ? t * m + i : i * k + t)]) *
+                             double(b[size_t(tb ? j * k + t : t * cols + j)]);
             sum += p;
             size += std::fabs(p);
           }
@@ -96,23 +111,29 @@ double worst_product_error(std::string& where) {
 
 void check_blas(Report& r) {
   std::string where32, where64;
-  const double e32 = worst_product_error<float>(where32), e64 = worst_product_error<double>(where64);
-  const std::string found = fmt::format("{}; largest product error f32 {:.1e}, f64 {:.1e}", blas::blas_config(), e32, e64);
+  const double e32 = worst_product_error<float>(where32),
+               e64 = worst_product_error<double>(where64);
+  const std::string found = fmt::format("{}; largest product error f32 {:.1e}, f64 {:.1e}",
+                                        blas::blas_config(), e32, e64);
   if (e32 < 1e-5 && e64 < 1e-13) return r.good("blas", found);
   r.bad("blas", found + " at " + (e32 >= 1e-5 ? where32 : where64),
-        "this OpenBLAS computes wrong products on this CPU: set OPENBLAS_CORETYPE (for example Haswell), or install a newer one");
+        "this OpenBLAS computes wrong products on this CPU: set OPENBLAS_CORETYPE (for example "
+        "Haswell), or install a newer one");
 }
 
 void check_threads(Report& r) {
-  r.good("threads", fmt::format("{} (CUTAWAY_NUM_THREADS, OMP_NUM_THREADS or --threads)", num_threads()));
+  r.good("threads",
+         fmt::format("{} (CUTAWAY_NUM_THREADS, OMP_NUM_THREADS or --threads)", num_threads()));
   const char* policy = std::getenv("OMP_WAIT_POLICY");
   if (num_threads() > 1 && (!policy || std::string(policy) != "passive")) {
-    r.note("waiting", "threads spin while they wait", "on a machine shared with other programs OMP_WAIT_POLICY=passive is faster");
+    r.note("waiting", "threads spin while they wait",
+           "on a machine shared with other programs OMP_WAIT_POLICY=passive is faster");
   }
 }
 
 void check_memory(Report& r) {
-  r.good("memory", fmt::format("{} in all, {} available; pool holds {} bytes", proc_line("/proc/meminfo", "MemTotal"),
+  r.good("memory", fmt::format("{} in all, {} available; pool holds {} bytes",
+                               proc_line("/proc/meminfo", "MemTotal"),
                                proc_line("/proc/meminfo", "MemAvailable"), memory_stats().cached));
 }
 
@@ -122,9 +143,11 @@ void check_gpu(Report& r) {
   const bool built = has_backend(DeviceKind::cuda);
   if (driver && built) return r.good("gpu", "CUDA driver found, and this build has the CUDA part");
   if (driver) {
-    return r.note("gpu", "CUDA driver found, but this build has no CUDA part", "work runs on the CPU");
+    return r.note("gpu", "CUDA driver found, but this build has no CUDA part",
+                  "work runs on the CPU");
   }
-  r.note("gpu", "no CUDA driver (libcuda.so.1)", "work runs on the CPU; everything is there except --device cuda");
+  r.note("gpu", "no CUDA driver (libcuda.so.1)",
+         "work runs on the CPU; everything is there except --device cuda");
 }
 
 bool on_path(const std::string& program) {
@@ -134,16 +157,21 @@ bool on_path(const std::string& program) {
   while (from <= list.size()) {
     const size_t colon = std::min(list.find(':', from), list.size());
     std::error_code ignored;
-    if (fs::is_regular_file(fs::path(list.substr(from, colon - from)) / program, ignored)) return true;
+    if (fs::is_regular_file(fs::path(list.substr(from, colon - from)) / program, ignored))
+      return true;
     from = colon + 1;
   }
   return false;
 }
 
 void check_programs(Report& r) {
-  on_path("mpirun") ? r.good("mpi", "mpirun found")
-                    : r.note("mpi", "mpirun not found", "only needed to train on several machines: apt-get install openmpi-bin");
-  on_path("dot") ? r.good("graphviz", "dot found") : r.note("graphviz", "dot not found", "graph pictures stay DOT text: apt-get install graphviz");
+  on_path("mpirun")
+      ? r.good("mpi", "mpirun found")
+      : r.note("mpi", "mpirun not found",
+               "only needed to train on several machines: apt-get install openmpi-bin");
+  on_path("dot") ? r.good("graphviz", "dot found")
+                 : r.note("graphviz", "dot not found",
+                          "graph pictures stay DOT text: apt-get install graphviz");
 }
 
 void check_data(Report& r) {
@@ -151,7 +179,9 @@ void check_data(Report& r) {
     const data::Dataset d = data::fashion_mnist("train");
     const std::string found = fmt::format("{}: {} training images", d.name, d.size());
     if (d.size() == 60000) return r.good("data", found);
-    r.note("data", found, "the full set: apt-get install dataset-fashion-mnist, or CUTAWAY_DATA=FOLDER with FOLDER/fashion-mnist");
+    r.note("data", found,
+           "the full set: apt-get install dataset-fashion-mnist, or CUTAWAY_DATA=FOLDER with "
+           "FOLDER/fashion-mnist");
   } catch (const std::exception& e) {
     r.bad("data", e.what(), "CUTAWAY_SAMPLES names the folder of the samples");
   }
@@ -161,7 +191,8 @@ void check_data(Report& r) {
 
 void add_doctor(CLI::App& app, int& status) {
   auto common = std::make_shared<Common>();
-  CLI::App* c = app.add_subcommand("doctor", "Look at this machine: CPU, BLAS, threads, memory, GPU, data");
+  CLI::App* c =
+      app.add_subcommand("doctor", "Look at this machine: CPU, BLAS, threads, memory, GPU, data");
   c->footer("Example:\n  cutaway doctor");
   add_common(*c, *common);
   c->callback([common, &status] {

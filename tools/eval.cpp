@@ -1,7 +1,7 @@
 // eval and predict: use what train made.
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/ops.h>
@@ -12,7 +12,7 @@
 #include <cutaway/models/train/trainer.h>
 #include <cutaway/models/zoo/zoo.h>
 
-#include "commands.h"
+#include <tools/commands.h>
 
 namespace cutaway::tools {
 namespace {
@@ -44,8 +44,8 @@ int run_eval(const UseArgs& a) {
   const Loaded l = load(a);
   const train::Evaluation e = train::evaluate(*l.model, l.dataset, a.batch);
   say(a.common.quiet, train::confusion_text(e.confusion, l.dataset.classes));
-  fmt::print("{} {}   accuracy {:.2f} %   loss {:.4f}   {} examples\n", l.dataset.name, a.split, 100 * e.accuracy,
-             e.loss, l.dataset.size());
+  fmt::print("{} {}   accuracy {:.2f} %   loss {:.4f}   {} examples\n", l.dataset.name, a.split,
+             100 * e.accuracy, e.loss, l.dataset.size());
   return 0;
 }
 
@@ -59,13 +59,17 @@ std::vector<int64_t> parse_indices(const std::string& text, int64_t n) {
     const size_t dots = part.find("..");
     const auto number = [&](const std::string& s) {
       if (s.empty() || s.size() > 18 || s.find_first_not_of("0123456789") != std::string::npos) {
-        throw ValueError("predict", fmt::format("--index \"{}\" is not a list of numbers and ranges", text), "as in 0,4,7..9");
+        throw ValueError("predict",
+                         fmt::format("--index \"{}\" is not a list of numbers and ranges", text),
+                         "as in 0,4,7..9");
       }
       return std::stoll(s);
     };
-    const int64_t first = number(part.substr(0, dots)), last = dots == std::string::npos ? first : number(part.substr(dots + 2));
+    const int64_t first = number(part.substr(0, dots)),
+                  last = dots == std::string::npos ? first : number(part.substr(dots + 2));
     for (int64_t i = first; i <= last; ++i) {
-      if (i >= n) throw IndexError("predict", fmt::format("there is no example {}; the split has {}", i, n));
+      if (i >= n)
+        throw IndexError("predict", fmt::format("there is no example {}; the split has {}", i, n));
       list.push_back(i);
     }
     from = comma + 1;
@@ -73,7 +77,8 @@ std::vector<int64_t> parse_indices(const std::string& text, int64_t n) {
   return list;
 }
 
-// A grey picture in characters, darkest first; every second row is left out, since characters are tall.
+// A grey picture in characters, darkest first; every second row is left out, since characters are
+// tall.
 std::string draw(const data::Dataset& d, int64_t i) {
   static const std::string kShades = " .:-=+*#%@";
   const int64_t h = d.inputs.size(2), w = d.inputs.size(3);
@@ -93,16 +98,20 @@ int run_predict(const UseArgs& a) {
   apply_common(a.common);
   const Loaded l = load(a);
   const data::Dataset& d = l.dataset;
-  const auto name = [&](int64_t c) { return c < int64_t(d.classes.size()) ? d.classes[size_t(c)] : std::to_string(c); };
+  const auto name = [&](int64_t c) {
+    return c < int64_t(d.classes.size()) ? d.classes[size_t(c)] : std::to_string(c);
+  };
   NoGradGuard no_grad;
   for (int64_t i : parse_indices(a.index, d.size())) {
     const Tensor x = ((d.inputs.slice(0, i, i + 1).to(DType::f32) * d.scale) - d.mean) / d.std;
     const std::vector<double> p = softmax((*l.model)(x), 1).to_vector();
     std::vector<int64_t> order(p.size());
     for (size_t k = 0; k < p.size(); ++k) order[k] = int64_t(k);
-    std::sort(order.begin(), order.end(), [&](int64_t u, int64_t v) { return p[size_t(u)] > p[size_t(v)]; });
+    std::sort(order.begin(), order.end(),
+              [&](int64_t u, int64_t v) { return p[size_t(u)] > p[size_t(v)]; });
     const int64_t truth = int64_t(d.targets.select(0, i).item());
-    if (!a.common.quiet && d.inputs.dim() == 4 && d.inputs.size(1) == 1) fmt::print("{}", draw(d, i));
+    if (!a.common.quiet && d.inputs.dim() == 4 && d.inputs.size(1) == 1)
+      fmt::print("{}", draw(d, i));
     fmt::print("{:>6}  {} {:.1f} %", i, name(order[0]), 100 * p[size_t(order[0])]);
     for (size_t k = 1; k < std::min<size_t>(3, order.size()); ++k) {
       fmt::print(", {} {:.1f} %", name(order[k]), 100 * p[size_t(order[k])]);
@@ -126,7 +135,9 @@ void add_eval(CLI::App& app, int& status) {
   CLI::App* c = app.add_subcommand("eval", "Evaluate the newest checkpoint of a run");
   c->footer("Example:\n  cutaway eval --run runs/fashion-mnist");
   add_use_options(*c, *a);
-  c->add_option("--batch", a->batch, "Examples at a time")->capture_default_str()->check(CLI::PositiveNumber);
+  c->add_option("--batch", a->batch, "Examples at a time")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   c->callback([a, &status] { status = run_eval(*a); });
 }
 

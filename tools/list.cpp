@@ -6,12 +6,13 @@
 #include <cutaway/datasets/dataset.h>
 #include <cutaway/models/zoo/zoo.h>
 
-#include "commands.h"
+#include <tools/commands.h>
 
 namespace cutaway::tools {
 namespace {
 
-void print_section(const char* title, const std::vector<std::pair<std::string, std::string>>& rows) {
+void print_section(const char* title,
+                   const std::vector<std::pair<std::string, std::string>>& rows) {
   fmt::print("{}\n", title);
   for (const auto& [name, about] : rows) fmt::print("  {:<18} {}\n", name, about);
 }
@@ -26,8 +27,10 @@ int run_list(const std::string& json) {
   const auto models = zoo::known_models(), datasets = data::known_datasets();
   if (!json.empty()) {
     auto ops = nlohmann::json::array();
-    for (const OpRecord* op : op_records()) ops.push_back({{"name", op->name}, {"about", op->meaning}});
-    const nlohmann::json all = {{"models", as_json(models)}, {"datasets", as_json(datasets)}, {"ops", ops}};
+    for (const OpRecord* op : op_records())
+      ops.push_back({{"name", op->name}, {"about", op->meaning}});
+    const nlohmann::json all = {
+        {"models", as_json(models)}, {"datasets", as_json(datasets)}, {"ops", ops}};
     io::write_file_atomic(json, all.dump(2) + "\n");
     return 0;
   }

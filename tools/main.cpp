@@ -1,7 +1,7 @@
 // The cutaway command: one program, one source file a subcommand.
+#include <fmt/format.h>
 #include <cstdlib>
 #include <exception>
-#include <fmt/format.h>
 
 #include <cutaway/core/device.h>
 #include <cutaway/core/error.h>
@@ -9,13 +9,16 @@
 #include <cutaway/core/rng.h>
 #include <cutaway/core/trace.h>
 
-#include "commands.h"
+#include <tools/commands.h>
 
 namespace cutaway::tools {
 
 void add_common(CLI::App& command, Common& c) {
-  command.add_option("--seed", c.seed, "Seed of every random number (0 … 18446744073709551615)")->capture_default_str();
-  command.add_option("--threads", c.threads, "Threads of kernels and BLAS; 0 takes all cores, more than 256 are capped")
+  command.add_option("--seed", c.seed, "Seed of every random number (0 … 18446744073709551615)")
+      ->capture_default_str();
+  command
+      .add_option("--threads", c.threads,
+                  "Threads of kernels and BLAS; 0 takes all cores, more than 256 are capped")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   command.add_option("--device", c.device, "cpu, cuda or emu")->capture_default_str();
@@ -25,9 +28,11 @@ void add_common(CLI::App& command, Common& c) {
 
 void apply_common(const Common& c) {
   const Device device = device_from_name(c.device);
-  if (device.kind == DeviceKind::meta) throw DeviceError("device", "meta has no values; need cpu, cuda or emu");
+  if (device.kind == DeviceKind::meta)
+    throw DeviceError("device", "meta has no values; need cpu, cuda or emu");
   if (device.kind != DeviceKind::cpu && !has_backend(device.kind)) {
-    throw DeviceError("device", c.device + " is not part of this build", "`cutaway doctor` says what is missing");
+    throw DeviceError("device", c.device + " is not part of this build",
+                      "`cutaway doctor` says what is missing");
   }
   if (c.threads > 256) fmt::print(stderr, "cutaway: --threads {} is capped at 256\n", c.threads);
   if (c.threads > 0) set_num_threads(c.threads);
@@ -73,7 +78,8 @@ int explain(CLI::App& app, const CLI::ParseError& e) {
   const CLI::App* used = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
   fmt::print(stderr, "cutaway: {}\n", e.what());
   for (const std::string& word : used->remaining(true)) {
-    const std::string near = word.starts_with("--") ? nearest_option(*used, word.substr(0, word.find('='))) : "";
+    const std::string near =
+        word.starts_with("--") ? nearest_option(*used, word.substr(0, word.find('='))) : "";
     if (!near.empty()) fmt::print(stderr, "  hint: did you mean {}?\n", near);
   }
   if (used == &app) fmt::print(stderr, "  hint: cutaway --help lists the commands\n");

@@ -5,7 +5,7 @@
 #include <cutaway/core/error.h>
 #include <cutaway/core/io/file.h>
 
-#include "commands.h"
+#include <tools/commands.h>
 
 namespace cutaway::tools {
 namespace {
@@ -15,7 +15,9 @@ struct OpsArgs {
   bool check = false;
 };
 
-const char* compute_name(Compute c) { return c == Compute::keep ? "own type" : c == Compute::low ? "low type" : "f32"; }
+const char* compute_name(Compute c) {
+  return c == Compute::keep ? "own type" : c == Compute::low ? "low type" : "f32";
+}
 
 // "x, mean" style list of what the record keeps for backward.
 std::string saved_text(const OpRecord& op) {
@@ -37,7 +39,8 @@ std::string source_text(const OpRecord& op) {
 
 void print_record(const OpRecord& op) {
   fmt::print("{}\n  {}\n  {}\n  {}\n", op.signature, op.meaning, op.formula, op.shapes);
-  fmt::print("  types {}   {}   autocast {}\n", to_string(op.dtypes), op.determinism, compute_name(op.compute));
+  fmt::print("  types {}   {}   autocast {}\n", to_string(op.dtypes), op.determinism,
+             compute_name(op.compute));
   if (op.backward) {
     fmt::print("  saves {}\n  backward  {}{}\n", saved_text(op), op.backward_text,
                op.fast_backward ? "   (fused kernel for the first order)" : "");
@@ -63,27 +66,37 @@ int check(const std::vector<const OpRecord*>& ops) {
     }
     checks += results.size();
     failed_ops += failures > 0;
-    fmt::print("{} {:<24} {:>4} checks   gradcheck worst {:.1e}\n", failures ? "FAIL" : "PASS", op->name, results.size(), worst_gradient);
+    fmt::print("{} {:<24} {:>4} checks   gradcheck worst {:.1e}\n", failures ? "FAIL" : "PASS",
+               op->name, results.size(), worst_gradient);
   }
   fmt::print("{} ops, {} checks, {} ops failed\n", ops.size(), checks, failed_ops);
   return failed_ops ? 1 : 0;
 }
 
 nlohmann::json record_json(const OpRecord& op) {
-  return {{"name", op.name},         {"signature", op.signature}, {"meaning", op.meaning},
-          {"formula", op.formula},   {"shapes", op.shapes},       {"dtypes", to_string(op.dtypes)},
-          {"determinism", op.determinism}, {"autocast", compute_name(op.compute)},
+  return {{"name", op.name},
+          {"signature", op.signature},
+          {"meaning", op.meaning},
+          {"formula", op.formula},
+          {"shapes", op.shapes},
+          {"dtypes", to_string(op.dtypes)},
+          {"determinism", op.determinism},
+          {"autocast", compute_name(op.compute)},
           {"backward", op.backward ? op.backward_text : ""},
-          {"no_gradient", op.no_gradient ? op.no_gradient : ""},  {"source", source_text(op)}};
+          {"no_gradient", op.no_gradient ? op.no_gradient : ""},
+          {"source", source_text(op)}};
 }
 
 std::string markdown(const std::vector<const OpRecord*>& ops) {
   std::string text = "# Ops\n\nMade from the op records by `cutaway ops --markdown FILE`.\n";
   for (const OpRecord* op : ops) {
-    text += fmt::format("\n## {}\n\n`{}`\n\n{}\n\n- formula: `{}`\n- shapes: `{}`\n- types: {}\n- {}\n", op->name, op->signature,
-                        op->meaning, op->formula, op->shapes, to_string(op->dtypes), op->determinism);
-    text += op->backward ? fmt::format("- derivative: `{}`; saves {}\n", op->backward_text, saved_text(*op))
-                         : fmt::format("- no derivative: {}\n", op->no_gradient ? op->no_gradient : "");
+    text +=
+        fmt::format("\n## {}\n\n`{}`\n\n{}\n\n- formula: `{}`\n- shapes: `{}`\n- types: {}\n- {}\n",
+                    op->name, op->signature, op->meaning, op->formula, op->shapes,
+                    to_string(op->dtypes), op->determinism);
+    text += op->backward
+                ? fmt::format("- derivative: `{}`; saves {}\n", op->backward_text, saved_text(*op))
+                : fmt::format("- no derivative: {}\n", op->no_gradient ? op->no_gradient : "");
     text += fmt::format("- source: `{}`\n", source_text(*op));
   }
   return text;
@@ -96,7 +109,8 @@ int run_ops(const OpsArgs& a) {
     std::string near;
     for (const OpRecord* op : op_records()) {
       if (a.name == op->name) ops.push_back(op);
-      if (std::string(op->name).find(a.name) != std::string::npos) near += std::string(" ") + op->name;
+      if (std::string(op->name).find(a.name) != std::string::npos)
+        near += std::string(" ") + op->name;
     }
     if (ops.empty()) {
       throw ValueError("ops", fmt::format("there is no op \"{}\"", a.name),
@@ -127,7 +141,8 @@ void add_ops(CLI::App& app, int& status) {
   CLI::App* c = app.add_subcommand("ops", "Show the op records, and run their checks");
   c->footer("Example:\n  cutaway ops softmax\n  cutaway ops softmax --check");
   c->add_option("name", a->name, "One op; without it all are listed");
-  c->add_flag("--check", a->check, "Run values, types, strides, threads, first and second derivatives, errors");
+  c->add_flag("--check", a->check,
+              "Run values, types, strides, threads, first and second derivatives, errors");
   c->add_option("--json", a->json, "Write the records to this file");
   c->add_option("--markdown", a->markdown, "Write reference pages to this file");
   c->callback([a, &status] { status = run_ops(*a); });

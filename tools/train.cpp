@@ -1,12 +1,12 @@
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <cutaway/core/error.h>
 #include <cutaway/models/train/run_folder.h>
 #include <cutaway/models/train/run_report.h>
 #include <cutaway/models/train/trainer.h>
 
-#include "commands.h"
+#include <tools/commands.h>
 
 namespace cutaway::tools {
 namespace {
@@ -29,18 +29,22 @@ int run_train(TrainArgs& a) {
   apply_common(a.common);
   a.config.seed = a.common.seed;
   const bool resume = !a.resume.empty();
-  const std::string folder = resume ? a.resume : a.common.out.empty() ? train::next_run_path(run_stem(a.config)) : a.common.out;
+  const std::string folder = resume                 ? a.resume
+                             : a.common.out.empty() ? train::next_run_path(run_stem(a.config))
+                                                    : a.common.out;
   const train::TrainOutcome outcome =
       train::train(a.config, folder, resume, {.quiet = a.common.quiet, .stop_after = a.stop_after});
   if (!outcome.finished) return 130;
-  const data::Dataset test = data::open(resume ? train::read_config(folder).data : a.config.data, "test");
+  const data::Dataset test =
+      data::open(resume ? train::read_config(folder).data : a.config.data, "test");
   say(a.common.quiet, "\n" + train::confusion_text(outcome.test.confusion, test.classes));
-  fmt::print("test accuracy {:.2f} %   loss {:.4f}   {} steps in {:.1f} s\n", 100 * outcome.test.accuracy,
-             outcome.test.loss, outcome.step, outcome.seconds);
+  fmt::print("test accuracy {:.2f} %   loss {:.4f}   {} steps in {:.1f} s\n",
+             100 * outcome.test.accuracy, outcome.test.loss, outcome.step, outcome.seconds);
   fmt::print("report  {}/report.html   pictures  {}/plots/\n", folder, folder);
-  say(a.common.quiet, fmt::format("\nNext:  cutaway predict --run {} --index 0..9      shows single test images\n"
-                                  "       cutaway train --model lenet --data {} --epochs 5    trains another model",
-                                  folder, resume ? train::read_config(folder).data : a.config.data));
+  say(a.common.quiet,
+      fmt::format("\nNext:  cutaway predict --run {} --index 0..9      shows single test images\n"
+                  "       cutaway train --model lenet --data {} --epochs 5    trains another model",
+                  folder, resume ? train::read_config(folder).data : a.config.data));
   return 0;
 }
 
@@ -49,22 +53,29 @@ int run_train(TrainArgs& a) {
 void add_train(CLI::App& app, int& status) {
   auto a = std::make_shared<TrainArgs>();
   CLI::App* c = app.add_subcommand("train", "Train a model of the zoo on a data set");
-  c->footer("Example:\n  cutaway train --model convnet --data fashion-mnist --epochs 4\n"
-            "Data sets and models: cutaway list. Ctrl-C saves; --resume goes on to the same bits.");
+  c->footer(
+      "Example:\n  cutaway train --model convnet --data fashion-mnist --epochs 4\n"
+      "Data sets and models: cutaway list. Ctrl-C saves; --resume goes on to the same bits.");
   add_common(*c, a->common);
   train::TrainConfig& k = a->config;
   c->add_option("--model", k.model, "Model of the zoo")->capture_default_str();
-  c->add_option("--data", k.data, "Data set, CSV file, or prefix of IDX files")->capture_default_str();
-  c->add_option("--epochs", k.epochs, "Passes over the training data; 0 evaluates and reports")->capture_default_str();
+  c->add_option("--data", k.data, "Data set, CSV file, or prefix of IDX files")
+      ->capture_default_str();
+  c->add_option("--epochs", k.epochs, "Passes over the training data; 0 evaluates and reports")
+      ->capture_default_str();
   c->add_option("--batch", k.batch, "Examples a step")->capture_default_str();
   c->add_option("--optimizer", k.optimizer, "sgd, adam or adamw")->capture_default_str();
   c->add_option("--lr", k.lr, "Peak learning rate")->capture_default_str();
   c->add_option("--weight-decay", k.weight_decay, "Weight decay")->capture_default_str();
   c->add_option("--momentum", k.momentum, "Momentum of sgd")->capture_default_str();
-  c->add_option("--schedule", k.schedule, "constant, step, cosine or warmup-cosine")->capture_default_str();
-  c->add_option("--clip", k.clip, "Largest total gradient norm; 0: no clipping")->capture_default_str();
-  c->add_option("--checkpoint-every", k.checkpoint_every, "Steps between checkpoints")->capture_default_str();
-  c->add_option("--log-every", k.log_every, "Steps between rows of metrics.csv")->capture_default_str();
+  c->add_option("--schedule", k.schedule, "constant, step, cosine or warmup-cosine")
+      ->capture_default_str();
+  c->add_option("--clip", k.clip, "Largest total gradient norm; 0: no clipping")
+      ->capture_default_str();
+  c->add_option("--checkpoint-every", k.checkpoint_every, "Steps between checkpoints")
+      ->capture_default_str();
+  c->add_option("--log-every", k.log_every, "Steps between rows of metrics.csv")
+      ->capture_default_str();
   c->add_option("--stop-after", a->stop_after, "Save and stop after this many steps");
   c->add_option("--resume", a->resume, "Go on with the run in this folder");
   c->callback([a, &status] { status = run_train(*a); });

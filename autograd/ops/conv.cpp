@@ -19,7 +19,8 @@ void conv_weight_grad_samples(SampleList&);
 
 namespace {
 
-// Everything the three members of the family share; sizes of x and of the kernel are needed by the adjoints.
+// Everything the three members of the family share; sizes of x and of the kernel are needed by the
+// adjoints.
 struct ConvAttrs {
   Shape stride, padding, dilation;
   int64_t groups = 1;
@@ -35,9 +36,11 @@ int64_t out_size(int64_t n, int64_t kernel, int64_t stride, int64_t pad, int64_t
 void check_options(const char* op, const ConvAttrs& a) {
   for (int d = 0; d < a.stride.rank(); ++d) {
     if (a.stride[d] < 1 || a.dilation[d] < 1 || a.padding[d] < 0) {
-      throw ValueError(op, fmt::format("stride and dilation must be ≥ 1, padding ≥ 0; got stride {}, dilation {}, "
-                                       "padding {}",
-                                       to_string(a.stride), to_string(a.dilation), to_string(a.padding)));
+      throw ValueError(
+          op,
+          fmt::format("stride and dilation must be ≥ 1, padding ≥ 0; got stride {}, dilation {}, "
+                      "padding {}",
+                      to_string(a.stride), to_string(a.dilation), to_string(a.padding)));
     }
   }
   if (a.groups < 1) throw ValueError(op, fmt::format("groups must be ≥ 1; got {}", a.groups));
@@ -48,21 +51,27 @@ Shape result_sizes(const char* op, const Shape& x, const Shape& w, const ConvAtt
   check_options(op, a);
   const int spatial = a.stride.rank();
   if (x.rank() != spatial + 2 || w.rank() != spatial + 2) {
-    throw ShapeError(op, fmt::format("needs x [N,C,{0} sizes] and weight [K,C/groups,{0} sizes]; got x {1}, weight {2}",
-                                     spatial, to_string(x), to_string(w)));
+    throw ShapeError(
+        op, fmt::format(
+                "needs x [N,C,{0} sizes] and weight [K,C/groups,{0} sizes]; got x {1}, weight {2}",
+                spatial, to_string(x), to_string(w)));
   }
   if (x[1] != w[1] * a.groups || w[0] % a.groups != 0) {
-    throw ShapeError(op, fmt::format("channels of x must be weight.size(1)·groups, and weight.size(0) a multiple of "
-                                     "groups; got x {}, weight {}, groups {}",
-                                     to_string(x), to_string(w), a.groups),
-                     "a weight has sizes [out channels, in channels / groups, kernel…]");
+    throw ShapeError(
+        op,
+        fmt::format("channels of x must be weight.size(1)·groups, and weight.size(0) a multiple of "
+                    "groups; got x {}, weight {}, groups {}",
+                    to_string(x), to_string(w), a.groups),
+        "a weight has sizes [out channels, in channels / groups, kernel…]");
   }
   Shape y{x[0], w[0]};
   for (int d = 0; d < spatial; ++d) {
     if (w[2 + d] < 1 || a.dilation[d] * (w[2 + d] - 1) + 1 > x[2 + d] + 2 * a.padding[d]) {
-      throw ShapeError(op, fmt::format("the kernel must fit into the padded input; got x {}, weight {}, padding {}, "
-                                       "dilation {}",
-                                       to_string(x), to_string(w), to_string(a.padding), to_string(a.dilation)));
+      throw ShapeError(
+          op,
+          fmt::format("the kernel must fit into the padded input; got x {}, weight {}, padding {}, "
+                      "dilation {}",
+                      to_string(x), to_string(w), to_string(a.padding), to_string(a.dilation)));
     }
     y.push_back(out_size(x[2 + d], w[2 + d], a.stride[d], a.padding[d], a.dilation[d]));
   }
@@ -74,8 +83,9 @@ void require_one_type(Call& c) {
   for (int i = 0; i < c.num_inputs; ++i) {
     c.require_dtype(i);
     if (c.has(i) && c.in(i).dtype() != c.in(0).dtype()) {
-      throw DTypeError(c.op.name, fmt::format("operands must have one type; got {} and {}", name_of(c.in(0).dtype()),
-                                              name_of(c.in(i).dtype())),
+      throw DTypeError(c.op.name,
+                       fmt::format("operands must have one type; got {} and {}",
+                                   name_of(c.in(0).dtype()), name_of(c.in(i).dtype())),
                        "convert one with to(dtype)");
     }
   }
@@ -98,14 +108,17 @@ ConvArgs make_args(const Shape& x, const Shape& w, const Shape& y, const ConvAtt
 // 16-bit operands are computed in f32 and rounded once at the end.
 DType compute_type(DType t) { return is_half(t) ? DType::f32 : t; }
 
-// Runs a kernel into `out` (already allocated); `first` and `second` are its two operands in the kernel's order.
-void run_kernel(Kernel<ConvArgs>& kernel, ConvArgs args, const void* ConvArgs::*first, const Tensor& a,
-                const void* ConvArgs::*second, const Tensor& b, const Tensor& bias, const Tensor& out) {
+// Runs a kernel into `out` (already allocated); `first` and `second` are its two operands in the
+// kernel's order.
+void run_kernel(Kernel<ConvArgs>& kernel, ConvArgs args, const void* ConvArgs::*first,
+                const Tensor& a, const void* ConvArgs::*second, const Tensor& b, const Tensor& bias,
+                const Tensor& out) {
   if (out.numel() == 0) return;
   const DType type = compute_type(out.dtype());
   const Tensor ca = cast_raw(a, type), cb = cast_raw(b, type);
   const Tensor cbias = bias.defined() ? cast_raw(bias, type) : Tensor();
-  Tensor result = type == out.dtype() ? out : empty(out.sizes(), {.dtype = type, .device = out.device()});
+  Tensor result =
+      type == out.dtype() ? out : empty(out.sizes(), {.dtype = type, .device = out.device()});
   args.*first = ca.raw();
   args.*second = cb.raw();
   args.bias = cbias.defined() ? cbias.raw() : nullptr;
@@ -121,13 +134,13 @@ void conv_forward(Call& c) {
   const Shape y = result_sizes(c.op.name, x.sizes(), w.sizes(), a);
   const bool has_bias = c.has(2);
   if (has_bias && (c.in(2).dim() != 1 || c.in(2).size(0) != w.size(0))) {
-    throw ShapeError(c.op.name, fmt::format("bias must be [K]; got bias {}, weight {}", to_string(c.in(2).sizes()),
-                                            to_string(w.sizes())));
+    throw ShapeError(c.op.name, fmt::format("bias must be [K]; got bias {}, weight {}",
+                                            to_string(c.in(2).sizes()), to_string(w.sizes())));
   }
   const Tensor& out = c.out(0, y, x.dtype());
   if (c.meta()) return;
-  run_kernel(kernels::conv_forward, make_args(x.sizes(), w.sizes(), y, a), &ConvArgs::x, x, &ConvArgs::w, w,
-             has_bias ? c.in(2) : Tensor(), out);
+  run_kernel(kernels::conv_forward, make_args(x.sizes(), w.sizes(), y, a), &ConvArgs::x, x,
+             &ConvArgs::w, w, has_bias ? c.in(2) : Tensor(), out);
 }
 
 void conv_backward(Backward& b) {
@@ -135,10 +148,12 @@ void conv_backward(Backward& b) {
   const Tensor g = b.upstream();
   if (b.needs(0)) {
     a.x_sizes = b.input_sizes(0);
-    b.set(0, conv_input_grad(g, b.input(1), {a.stride, a.padding, a.dilation, a.groups}, a.x_sizes));
+    b.set(0,
+          conv_input_grad(g, b.input(1), {a.stride, a.padding, a.dilation, a.groups}, a.x_sizes));
   }
   if (b.needs(1)) {
-    b.set(1, conv_weight_grad(b.input(0), g, {a.stride, a.padding, a.dilation, a.groups}, b.input_sizes(1)));
+    b.set(1, conv_weight_grad(b.input(0), g, {a.stride, a.padding, a.dilation, a.groups},
+                              b.input_sizes(1)));
   }
   if (b.num_inputs() > 2 && b.needs(2)) {
     Shape dims{0};
@@ -153,13 +168,14 @@ void input_grad_forward(Call& c) {
   const Tensor &g = c.in(0), &w = c.in(1);
   const Shape y = result_sizes(c.op.name, a.x_sizes, w.sizes(), a);
   if (y != g.sizes()) {
-    throw ShapeError(c.op.name, fmt::format("the gradient must have the sizes of the result; got {}, need {}",
-                                            to_string(g.sizes()), to_string(y)));
+    throw ShapeError(c.op.name,
+                     fmt::format("the gradient must have the sizes of the result; got {}, need {}",
+                                 to_string(g.sizes()), to_string(y)));
   }
   const Tensor& out = c.out(0, a.x_sizes, g.dtype());
   if (c.meta()) return;
-  run_kernel(kernels::conv_input_grad, make_args(a.x_sizes, w.sizes(), y, a), &ConvArgs::g, g, &ConvArgs::w, w, {},
-             out);
+  run_kernel(kernels::conv_input_grad, make_args(a.x_sizes, w.sizes(), y, a), &ConvArgs::g, g,
+             &ConvArgs::w, w, {}, out);
 }
 
 void input_grad_backward(Backward& b) {
@@ -176,14 +192,15 @@ void weight_grad_forward(Call& c) {
   const Tensor &x = c.in(0), &g = c.in(1);
   const Shape y = result_sizes(c.op.name, x.sizes(), a.weight_sizes, a);
   if (y != g.sizes()) {
-    throw ShapeError(c.op.name, fmt::format("the gradient must have the sizes of the result; got {}, need {}",
-                                            to_string(g.sizes()), to_string(y)));
+    throw ShapeError(c.op.name,
+                     fmt::format("the gradient must have the sizes of the result; got {}, need {}",
+                                 to_string(g.sizes()), to_string(y)));
   }
   const Tensor& out = c.out(0, a.weight_sizes, x.dtype());
   if (c.meta()) return;
   if (x.size(0) == 0) return (void)Tensor(out).zero_();
-  run_kernel(kernels::conv_weight_grad, make_args(x.sizes(), a.weight_sizes, y, a), &ConvArgs::x, x, &ConvArgs::g, g,
-             {}, out);
+  run_kernel(kernels::conv_weight_grad, make_args(x.sizes(), a.weight_sizes, y, a), &ConvArgs::x, x,
+             &ConvArgs::g, g, {}, out);
 }
 
 void weight_grad_backward(Backward& b) {
@@ -198,13 +215,15 @@ const OpRecord kConv{
     .name = "conv",
     .signature = "conv{1,2,3}d(x, weight, bias?, {stride, padding, dilation, groups}) → y",
     .meaning = "Cross-correlation of x with the kernels in weight.",
-    .formula = "y[n,k,o] = bias[k] + Σ_c Σ_t weight[k,c,t] · x[n, c, o·stride + t·dilation − padding]",
+    .formula =
+        "y[n,k,o] = bias[k] + Σ_c Σ_t weight[k,c,t] · x[n, c, o·stride + t·dilation − padding]",
     .shapes = "x [N,C,in…]   weight [K,C/groups,kernel…]   bias [K]   y [N,K,out…]",
     .compute = Compute::low,
     .save_inputs = 0b11,
     .cross = true,
     .forward = conv_forward,
-    .backward_text = "dx = conv_input_grad(g, weight)   dweight = conv_weight_grad(x, g)   dbias = Σ g",
+    .backward_text =
+        "dx = conv_input_grad(g, weight)   dweight = conv_weight_grad(x, g)   dbias = Σ g",
     .backward = conv_backward,
     .samples = conv_samples,
 };
@@ -213,7 +232,8 @@ const OpRecord kConvInputGrad{
     .name = "conv_input_grad",
     .signature = "conv_transpose{1,2,3}d(g, weight, …) → x",
     .meaning = "The adjoint of conv in x: transposed convolution.",
-    .formula = "x[n,c,i] = Σ_k Σ_{o,t: o·stride + t·dilation − padding = i} weight[k,c,t] · g[n,k,o]",
+    .formula =
+        "x[n,c,i] = Σ_k Σ_{o,t: o·stride + t·dilation − padding = i} weight[k,c,t] · g[n,k,o]",
     .shapes = "g [N,K,out…]   weight [K,C/groups,kernel…]   x [N,C,in…]",
     .compute = Compute::low,
     .save_inputs = 0b11,
@@ -249,42 +269,60 @@ struct Batched {
   Tensor undo(const Tensor& y) const { return added ? squeeze(y, 0) : y; }
 };
 
-Tensor conv_nd(const char* name, int spatial, TensorArg x, TensorArg w, const Tensor& bias, const ConvOptions& o) {
+Tensor conv_nd(const char* name, int spatial, TensorArg x, TensorArg w, const Tensor& bias,
+               const ConvOptions& o) {
   CallScope scope(x.site);
-  const ConvAttrs a{o.stride.expand(name, spatial), o.padding.expand(name, spatial), o.dilation.expand(name, spatial),
-                    o.groups, {}, {}};
+  const ConvAttrs a{o.stride.expand(name, spatial),
+                    o.padding.expand(name, spatial),
+                    o.dilation.expand(name, spatial),
+                    o.groups,
+                    {},
+                    {}};
   const Batched batched(*x, spatial);
   return batched.undo(run(kConv, {batched.x, *w, bias}, a));
 }
 
-Tensor conv_transpose_nd(const char* name, int spatial, TensorArg x, TensorArg w, const Tensor& bias,
-                         const ConvTransposeOptions& o) {
+Tensor conv_transpose_nd(const char* name, int spatial, TensorArg x, TensorArg w,
+                         const Tensor& bias, const ConvTransposeOptions& o) {
   CallScope scope(x.site);
-  ConvAttrs a{o.stride.expand(name, spatial), o.padding.expand(name, spatial), o.dilation.expand(name, spatial),
-              o.groups, {}, {}};
+  ConvAttrs a{o.stride.expand(name, spatial),
+              o.padding.expand(name, spatial),
+              o.dilation.expand(name, spatial),
+              o.groups,
+              {},
+              {}};
   check_options(name, a);
   const Shape extra = o.output_padding.expand(name, spatial);
   const Batched batched(*x, spatial);
   const Shape &in = batched.x.sizes(), &k = w->sizes();
-  if (in.rank() != spatial + 2 || k.rank() != spatial + 2 || in[1] != k[0] || k[0] % o.groups != 0) {
-    throw ShapeError(name, fmt::format("needs x [N,C,…] and weight [C,K/groups,…]; got x {}, weight {}, groups {}",
-                                       to_string(x->sizes()), to_string(k), o.groups));
+  if (in.rank() != spatial + 2 || k.rank() != spatial + 2 || in[1] != k[0] ||
+      k[0] % o.groups != 0) {
+    throw ShapeError(
+        name,
+        fmt::format("needs x [N,C,…] and weight [C,K/groups,…]; got x {}, weight {}, groups {}",
+                    to_string(x->sizes()), to_string(k), o.groups));
   }
   a.x_sizes = Shape{in[0], k[1] * o.groups};
   for (int d = 0; d < spatial; ++d) {
     if (extra[d] < 0 || (extra[d] >= a.stride[d] && extra[d] >= a.dilation[d])) {
-      throw ValueError(name, fmt::format("output_padding must be smaller than stride or dilation; got {}, stride {}, "
-                                         "dilation {}",
-                                         to_string(extra), to_string(a.stride), to_string(a.dilation)));
+      throw ValueError(
+          name,
+          fmt::format("output_padding must be smaller than stride or dilation; got {}, stride {}, "
+                      "dilation {}",
+                      to_string(extra), to_string(a.stride), to_string(a.dilation)));
     }
-    const int64_t n = (in[2 + d] - 1) * a.stride[d] - 2 * a.padding[d] + a.dilation[d] * (k[2 + d] - 1) + extra[d] + 1;
-    if (n < 0) throw ShapeError(name, fmt::format("the result would have negative size; got x {}, weight {}", to_string(in), to_string(k)));
+    const int64_t n = (in[2 + d] - 1) * a.stride[d] - 2 * a.padding[d] +
+                      a.dilation[d] * (k[2 + d] - 1) + extra[d] + 1;
+    if (n < 0)
+      throw ShapeError(name, fmt::format("the result would have negative size; got x {}, weight {}",
+                                         to_string(in), to_string(k)));
     a.x_sizes.push_back(n);
   }
   Tensor y = run(kConvInputGrad, {batched.x, *w}, a);
   if (bias.defined()) {
     if (bias.dim() != 1 || bias.size(0) != a.x_sizes[1]) {
-      throw ShapeError(name, fmt::format("bias must be [{}]; got {}", a.x_sizes[1], to_string(bias.sizes())));
+      throw ShapeError(
+          name, fmt::format("bias must be [{}]; got {}", a.x_sizes[1], to_string(bias.sizes())));
     }
     Shape wide = Shape::filled(spatial + 2, 1);
     wide[1] = bias.size(0);
@@ -299,10 +337,13 @@ Tensor conv_forward_family(TensorArg x, TensorArg w, const ConvGeometry& q) {
   return run(kConv, {x, w, Tensor()}, ConvAttrs{q.stride, q.padding, q.dilation, q.groups, {}, {}});
 }
 Tensor conv_input_grad(TensorArg g, TensorArg w, const ConvGeometry& q, const Shape& x_sizes) {
-  return run(kConvInputGrad, {g, w}, ConvAttrs{q.stride, q.padding, q.dilation, q.groups, x_sizes, {}});
+  return run(kConvInputGrad, {g, w},
+             ConvAttrs{q.stride, q.padding, q.dilation, q.groups, x_sizes, {}});
 }
-Tensor conv_weight_grad(TensorArg x, TensorArg g, const ConvGeometry& q, const Shape& weight_sizes) {
-  return run(kConvWeightGrad, {x, g}, ConvAttrs{q.stride, q.padding, q.dilation, q.groups, {}, weight_sizes});
+Tensor conv_weight_grad(TensorArg x, TensorArg g, const ConvGeometry& q,
+                        const Shape& weight_sizes) {
+  return run(kConvWeightGrad, {x, g},
+             ConvAttrs{q.stride, q.padding, q.dilation, q.groups, {}, weight_sizes});
 }
 
 Shape Dims::expand(const char* op, int n) const {
@@ -322,13 +363,16 @@ Tensor conv2d(TensorArg x, TensorArg w, const Tensor& bias, const ConvOptions& o
 Tensor conv3d(TensorArg x, TensorArg w, const Tensor& bias, const ConvOptions& o) {
   return conv_nd("conv3d", 3, x, w, bias, o);
 }
-Tensor conv_transpose1d(TensorArg x, TensorArg w, const Tensor& bias, const ConvTransposeOptions& o) {
+Tensor conv_transpose1d(TensorArg x, TensorArg w, const Tensor& bias,
+                        const ConvTransposeOptions& o) {
   return conv_transpose_nd("conv_transpose1d", 1, x, w, bias, o);
 }
-Tensor conv_transpose2d(TensorArg x, TensorArg w, const Tensor& bias, const ConvTransposeOptions& o) {
+Tensor conv_transpose2d(TensorArg x, TensorArg w, const Tensor& bias,
+                        const ConvTransposeOptions& o) {
   return conv_transpose_nd("conv_transpose2d", 2, x, w, bias, o);
 }
-Tensor conv_transpose3d(TensorArg x, TensorArg w, const Tensor& bias, const ConvTransposeOptions& o) {
+Tensor conv_transpose3d(TensorArg x, TensorArg w, const Tensor& bias,
+                        const ConvTransposeOptions& o) {
   return conv_transpose_nd("conv_transpose3d", 3, x, w, bias, o);
 }
 

@@ -26,12 +26,15 @@ struct ConvTransposeOptions {
   int64_t groups = 1;
 };
 
-// Cross-correlation. x [N,C,spatial…] or [C,spatial…], weight [K,C/groups,kernel…], bias [K] or undefined → [N,K,out…],
-// out = ⌊(n + 2·padding − dilation·(kernel − 1) − 1)/stride⌋ + 1. 1, 2 or 3 spatial dimensions. Raises ShapeError
-// when channels, groups or sizes do not fit.
-Tensor conv1d(TensorArg x, TensorArg weight, const Tensor& bias = {}, const ConvOptions& options = {});
-Tensor conv2d(TensorArg x, TensorArg weight, const Tensor& bias = {}, const ConvOptions& options = {});
-Tensor conv3d(TensorArg x, TensorArg weight, const Tensor& bias = {}, const ConvOptions& options = {});
+// Cross-correlation. x [N,C,spatial…] or [C,spatial…], weight [K,C/groups,kernel…], bias [K] or
+// undefined → [N,K,out…], out = ⌊(n + 2·padding − dilation·(kernel − 1) − 1)/stride⌋ + 1. 1, 2 or 3
+// spatial dimensions. Raises ShapeError when channels, groups or sizes do not fit.
+Tensor conv1d(TensorArg x, TensorArg weight, const Tensor& bias = {},
+              const ConvOptions& options = {});
+Tensor conv2d(TensorArg x, TensorArg weight, const Tensor& bias = {},
+              const ConvOptions& options = {});
+Tensor conv3d(TensorArg x, TensorArg weight, const Tensor& bias = {},
+              const ConvOptions& options = {});
 // The adjoint of convolution in x: weight [C,K/groups,kernel…] → [N,K,out…],
 // out = (n − 1)·stride − 2·padding + dilation·(kernel − 1) + output_padding + 1.
 Tensor conv_transpose1d(TensorArg x, TensorArg weight, const Tensor& bias = {},

@@ -6,7 +6,8 @@
 namespace cutaway {
 namespace {
 
-// One case: sizes of x and weight, geometry. Everything is computed by the definition, one product at a time.
+// One case: sizes of x and weight, geometry. Everything is computed by the definition, one product
+// at a time.
 struct Case {
   const char* label;
   Shape x, w;
@@ -33,7 +34,9 @@ const std::vector<Case>& cases() {
 Shape result_sizes(const Case& k) {
   Shape y{k.x[0], k.w[0]};
   for (int d = 0; d < k.q.stride.rank(); ++d) {
-    y.push_back((k.x[2 + d] + 2 * k.q.padding[d] - k.q.dilation[d] * (k.w[2 + d] - 1) - 1) / k.q.stride[d] + 1);
+    y.push_back((k.x[2 + d] + 2 * k.q.padding[d] - k.q.dilation[d] * (k.w[2 + d] - 1) - 1) /
+                    k.q.stride[d] +
+                1);
   }
   return y;
 }
@@ -53,7 +56,8 @@ void for_products(const Case& k, F&& f) {
         w.push_back(tap[1 + d]);
         inside = inside && x.back() >= 0 && x.back() < k.x[2 + d];
       }
-      if (inside) f(size_t(flat_index(k.x, x)), size_t(flat_index(k.w, w)), size_t(flat_index(y_sizes, y)));
+      if (inside)
+        f(size_t(flat_index(k.x, x)), size_t(flat_index(k.w, w)), size_t(flat_index(y_sizes, y)));
     });
   });
 }
@@ -71,12 +75,16 @@ Tensors conv_reference(const Case& k, const Tensors& in) {
 }
 
 Tensor conv_call(const Case& k, const Tensors& in) {
-  const ConvOptions o{.stride = k.q.stride, .padding = k.q.padding, .dilation = k.q.dilation, .groups = k.q.groups};
+  const ConvOptions o{
+      .stride = k.q.stride, .padding = k.q.padding, .dilation = k.q.dilation, .groups = k.q.groups};
   const Tensor bias = in.size() > 2 ? in[2] : Tensor();
   switch (k.q.stride.rank()) {
-    case 1: return conv1d(in[0], in[1], bias, o);
-    case 2: return conv2d(in[0], in[1], bias, o);
-    default: return conv3d(in[0], in[1], bias, o);
+    case 1:
+      return conv1d(in[0], in[1], bias, o);
+    case 2:
+      return conv2d(in[0], in[1], bias, o);
+    default:
+      return conv3d(in[0], in[1], bias, o);
   }
 }
 
@@ -84,53 +92,88 @@ Tensor conv_call(const Case& k, const Tensors& in) {
 
 void conv_samples(SampleList& s) {
   for (const Case& k : cases()) {
-    s.add(k.label, {s.randn(k.x), s.randn(k.w)}, [&k](const Tensors& in) { return Tensors{conv_call(k, in)}; },
-          [&k](const Tensors& in) { return conv_reference(k, in); });
-    s.add(std::string(k.label) + " bias", {s.randn(k.x), s.randn(k.w), s.randn({k.w[0]})},
-          [&k](const Tensors& in) { return Tensors{conv_call(k, in)}; },
-          [&k](const Tensors& in) { return conv_reference(k, in); });
+    s.add(
+        k.label, {s.randn(k.x), s.randn(k.w)},
+        [&k](const Tensors& in) { return Tensors{conv_call(k, in)}; },
+        [&k](const Tensors& in) { return conv_reference(k, in); });
+    s.add(
+        std::string(k.label) + " bias", {s.randn(k.x), s.randn(k.w), s.randn({k.w[0]})},
+        [&k](const Tensors& in) { return Tensors{conv_call(k, in)}; },
+        [&k](const Tensors& in) { return conv_reference(k, in); });
   }
-  static const Case large{"several blocks", {3, 8, 40, 50}, {6, 8, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1}};
-  s.add(large.label, {s.randn(large.x), s.randn(large.w)}, [](const Tensors& in) { return Tensors{conv_call(large, in)}; },
-        [](const Tensors& in) { return conv_reference(large, in); })
+  static const Case large{
+      "several blocks", {3, 8, 40, 50}, {6, 8, 3, 3}, {{1, 1}, {1, 1}, {1, 1}, 1}};
+  s.add(
+       large.label, {s.randn(large.x), s.randn(large.w)},
+       [](const Tensors& in) { return Tensors{conv_call(large, in)}; },
+       [](const Tensors& in) { return conv_reference(large, in); })
       .grad = false;
-  s.error("groups", [] { conv1d(ones({1, 3, 4}), ones({2, 2, 2}), {}, {.groups = 2}); },
-          "[conv] channels of x must be weight.size(1)·groups, and weight.size(0) a multiple of groups; got x [1,3,4], "
-          "weight [2,2,2], groups 2");
-  s.error("kernel too large", [] { conv2d(ones({1, 1, 2, 2}), ones({1, 1, 3, 3})); },
-          "[conv] the kernel must fit into the padded input; got x [1,1,2,2], weight [1,1,3,3]");
-  s.error("stride", [] { conv1d(ones({1, 1, 4}), ones({1, 1, 2}), {}, {.stride = 0}); }, "stride and dilation must be ≥ 1");
-  s.error("bias", [] { conv1d(ones({1, 1, 4}), ones({2, 1, 2}), ones({3})); }, "bias must be [K]; got bias [3], weight [2,1,2]");
+  s.error(
+      "groups",
+      [] {
+        conv1d(ones({1, 3, 4}), ones({2, 2, 2}), {}, {.groups = 2});
+      },
+      "[conv] channels of x must be weight.size(1)·groups, and weight.size(0) a multiple of "
+      "groups; got x [1,3,4], "
+      "weight [2,2,2], groups 2");
+  s.error(
+      "kernel too large",
+      [] {
+        conv2d(ones({1, 1, 2, 2}), ones({1, 1, 3, 3}));
+      },
+      "[conv] the kernel must fit into the padded input; got x [1,1,2,2], weight [1,1,3,3]");
+  s.error(
+      "stride",
+      [] {
+        conv1d(ones({1, 1, 4}), ones({1, 1, 2}), {}, {.stride = 0});
+      },
+      "stride and dilation must be ≥ 1");
+  s.error(
+      "bias",
+      [] {
+        conv1d(ones({1, 1, 4}), ones({2, 1, 2}), ones({3}));
+      },
+      "bias must be [K]; got bias [3], weight [2,1,2]");
 }
 
 void conv_input_grad_samples(SampleList& s) {
   for (const Case& k : cases()) {
-    s.add(k.label, {s.randn(result_sizes(k)), s.randn(k.w)},
-          [&k](const Tensors& in) { return Tensors{conv_input_grad(in[0], in[1], k.q, k.x)}; },
-          [&k](const Tensors& in) {
-            const Ref g(in[0]), w(in[1]);
-            Ref x(k.x);
-            for_products(k, [&](size_t i, size_t t, size_t o) { x.v[i] += g.v[o] * w.v[t]; });
-            return Tensors{x.tensor()};
-          });
+    s.add(
+        k.label, {s.randn(result_sizes(k)), s.randn(k.w)},
+        [&k](const Tensors& in) { return Tensors{conv_input_grad(in[0], in[1], k.q, k.x)}; },
+        [&k](const Tensors& in) {
+          const Ref g(in[0]), w(in[1]);
+          Ref x(k.x);
+          for_products(k, [&](size_t i, size_t t, size_t o) { x.v[i] += g.v[o] * w.v[t]; });
+          return Tensors{x.tensor()};
+        });
   }
-  s.error("output padding", [] { conv_transpose1d(ones({1, 1, 2}), ones({1, 1, 3}), {}, {.stride = 2, .output_padding = 2}); },
-          "output_padding must be smaller than stride or dilation; got [2], stride [2], dilation [1]");
+  s.error(
+      "output padding",
+      [] {
+        conv_transpose1d(ones({1, 1, 2}), ones({1, 1, 3}), {}, {.stride = 2, .output_padding = 2});
+      },
+      "output_padding must be smaller than stride or dilation; got [2], stride [2], dilation [1]");
 }
 
 void conv_weight_grad_samples(SampleList& s) {
   for (const Case& k : cases()) {
-    s.add(k.label, {s.randn(k.x), s.randn(result_sizes(k))},
-          [&k](const Tensors& in) { return Tensors{conv_weight_grad(in[0], in[1], k.q, k.w)}; },
-          [&k](const Tensors& in) {
-            const Ref x(in[0]), g(in[1]);
-            Ref w(k.w);
-            for_products(k, [&](size_t i, size_t t, size_t o) { w.v[t] += x.v[i] * g.v[o]; });
-            return Tensors{w.tensor()};
-          });
+    s.add(
+        k.label, {s.randn(k.x), s.randn(result_sizes(k))},
+        [&k](const Tensors& in) { return Tensors{conv_weight_grad(in[0], in[1], k.q, k.w)}; },
+        [&k](const Tensors& in) {
+          const Ref x(in[0]), g(in[1]);
+          Ref w(k.w);
+          for_products(k, [&](size_t i, size_t t, size_t o) { w.v[t] += x.v[i] * g.v[o]; });
+          return Tensors{w.tensor()};
+        });
   }
-  s.error("gradient sizes", [] { conv_weight_grad(ones({1, 1, 4}), ones({1, 1, 4}), {{1}, {0}, {1}, 1}, {1, 1, 2}); },
-          "the gradient must have the sizes of the result; got [1,1,4], need [1,1,3]");
+  s.error(
+      "gradient sizes",
+      [] {
+        conv_weight_grad(ones({1, 1, 4}), ones({1, 1, 4}), {{1}, {0}, {1}, 1}, {1, 1, 2});
+      },
+      "the gradient must have the sizes of the result; got [1,1,4], need [1,1,3]");
 }
 
 }  // namespace cutaway

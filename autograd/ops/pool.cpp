@@ -112,15 +112,19 @@ struct PlaneAttrs {
 extern const OpRecord kPlaneScatter;
 extern const OpRecord kPlaneGather;
 
-// Elements of `from` [planes…,out…] added into zeros of `sizes` at flat positions of each plane; and the adjoint.
+// Elements of `from` [planes…,out…] added into zeros of `sizes` at flat positions of each plane;
+// and the adjoint.
 Tensor plane_scatter(TensorArg from, TensorArg index, const PlaneAttrs& a) {
   return run(kPlaneScatter, {from, index}, a);
 }
-Tensor plane_gather(TensorArg x, TensorArg index, const PlaneAttrs& a) { return run(kPlaneGather, {x, index}, a); }
+Tensor plane_gather(TensorArg x, TensorArg index, const PlaneAttrs& a) {
+  return run(kPlaneGather, {x, index}, a);
+}
 
 void max_pool_backward(Backward& b) {
   if (!b.needs(0) || !b.has_upstream(0)) return;
-  b.set(0, plane_scatter(b.upstream(0), b.output(1), {b.input_sizes(0), b.attrs<PoolAttrs>().in.rank()}));
+  b.set(0, plane_scatter(b.upstream(0), b.output(1),
+                         {b.input_sizes(0), b.attrs<PoolAttrs>().in.rank()}));
 }
 
 PlaneIndexArgs plane_args(const OpRecord& op, const PlaneAttrs& a, const Tensor& index) {
@@ -130,8 +134,9 @@ PlaneIndexArgs plane_args(const OpRecord& op, const PlaneAttrs& a, const Tensor&
   args.indices = index.data<int64_t>();
   for (int64_t i = 0; i < index.numel(); ++i) {
     if (args.indices[i] < 0 || args.indices[i] >= args.in) {
-      throw IndexError(op.name, fmt::format("index {} at position {} is out of range; a plane has {} elements",
-                                            args.indices[i], i, args.in));
+      throw IndexError(
+          op.name, fmt::format("index {} at position {} is out of range; a plane has {} elements",
+                               args.indices[i], i, args.in));
     }
   }
   return args;
@@ -139,11 +144,15 @@ PlaneIndexArgs plane_args(const OpRecord& op, const PlaneAttrs& a, const Tensor&
 
 // Index tensors are i64 and belong to a large side of these sizes.
 void check_planes(Call& c, const Shape& large, const Tensor& index, int spatial) {
-  if (index.dtype() != DType::i64) throw DTypeError(c.op.name, fmt::format("indices must be i64; got {}", name_of(index.dtype())));
+  if (index.dtype() != DType::i64)
+    throw DTypeError(c.op.name, fmt::format("indices must be i64; got {}", name_of(index.dtype())));
   const bool ranks = spatial >= 1 && large.rank() >= spatial && index.dim() == large.rank();
-  if (!ranks || large.slice(0, large.rank() - spatial) != index.sizes().slice(0, large.rank() - spatial)) {
-    throw ShapeError(c.op.name, fmt::format("indices and planes must agree before the {} spatial sizes; got {} and {}", spatial,
-                                            to_string(index.sizes()), to_string(large)));
+  if (!ranks ||
+      large.slice(0, large.rank() - spatial) != index.sizes().slice(0, large.rank() - spatial)) {
+    throw ShapeError(
+        c.op.name,
+        fmt::format("indices and planes must agree before the {} spatial sizes; got {} and {}",
+                    spatial, to_string(index.sizes()), to_string(large)));
   }
 }
 
@@ -152,8 +161,9 @@ void plane_scatter_forward(Call& c) {
   const auto& a = c.attrs<PlaneAttrs>();
   check_planes(c, a.sizes, c.in(1), a.spatial);
   if (c.in(0).sizes() != c.in(1).sizes()) {
-    throw ShapeError(c.op.name, fmt::format("values and indices must have the same sizes; got {} and {}",
-                                            to_string(c.in(0).sizes()), to_string(c.in(1).sizes())));
+    throw ShapeError(c.op.name,
+                     fmt::format("values and indices must have the same sizes; got {} and {}",
+                                 to_string(c.in(0).sizes()), to_string(c.in(1).sizes())));
   }
   const Tensor& y = c.out(0, a.sizes, c.in(0).dtype());
   if (c.meta() || y.numel() == 0) return;
@@ -208,8 +218,12 @@ void avg_pool_grad_forward(Call& c) {
 extern const OpRecord kAvgPoolGrad;
 extern const OpRecord kAvgPool;
 
-void avg_pool_backward(Backward& b) { b.set(0, run(kAvgPoolGrad, {b.upstream()}, b.attrs<PoolAttrs>())); }
-void avg_pool_grad_backward(Backward& b) { b.set(0, run(kAvgPool, {b.upstream()}, b.attrs<PoolAttrs>())); }
+void avg_pool_backward(Backward& b) {
+  b.set(0, run(kAvgPoolGrad, {b.upstream()}, b.attrs<PoolAttrs>()));
+}
+void avg_pool_grad_backward(Backward& b) {
+  b.set(0, run(kAvgPool, {b.upstream()}, b.attrs<PoolAttrs>()));
+}
 
 const OpRecord kMaxPool{
     .name = "max_pool",
@@ -233,29 +247,33 @@ const OpRecord kPlaneScatter{
     .save_inputs = 0b10,
     .forward = plane_scatter_forward,
     .backward_text = "dg[o] = v[indices[o]]",
-    .backward = [](Backward& b) {
-      const auto& a = b.attrs<PlaneAttrs>();
-      if (b.needs(0)) b.set(0, plane_gather(b.upstream(), b.input(1), a));
-    },
+    .backward =
+        [](Backward& b) {
+          const auto& a = b.attrs<PlaneAttrs>();
+          if (b.needs(0)) b.set(0, plane_gather(b.upstream(), b.input(1), a));
+        },
     .samples = plane_scatter_samples,
 };
 const OpRecord kPlaneGather{
     .name = "max_pool_gather",
     .signature = "max_pool_gather(x, indices) → y",
-    .meaning = "Reads flat positions of each plane: the linear map of a max_pool whose indices are fixed.",
+    .meaning =
+        "Reads flat positions of each plane: the linear map of a max_pool whose indices are fixed.",
     .formula = "y[p, o] = x[p, indices[p, o]]",
     .shapes = "x [N,C,in…]   indices i64 [N,C,out…]   y [N,C,out…]",
     .save_inputs = 0b10,
     .forward = plane_gather_forward,
     .backward_text = "dx[indices[o]] += g[o]",
-    .backward = [](Backward& b) {
-      if (b.needs(0)) b.set(0, plane_scatter(b.upstream(), b.input(1), b.attrs<PlaneAttrs>()));
-    },
+    .backward =
+        [](Backward& b) {
+          if (b.needs(0)) b.set(0, plane_scatter(b.upstream(), b.input(1), b.attrs<PlaneAttrs>()));
+        },
     .samples = plane_gather_samples,
 };
 const OpRecord kAvgPool{
     .name = "avg_pool",
-    .signature = "avg_pool{1,2,3}d(x, {kernel, stride, padding, …}), adaptive_avg_pool{1,2,3}d(x, size) → y",
+    .signature =
+        "avg_pool{1,2,3}d(x, {kernel, stride, padding, …}), adaptive_avg_pool{1,2,3}d(x, size) → y",
     .meaning = "Mean of each window.",
     .formula = "y[o] = Σ over the window of o of x / divisor(o)",
     .shapes = "x [N,C,in…]   y [N,C,out…]",
@@ -278,7 +296,8 @@ const OpRecord kAvgPoolGrad{
 
 void require_rank(const char* op, const Tensor& x, int spatial) {
   if (x.dim() != spatial + 1 && x.dim() != spatial + 2) {
-    throw ShapeError(op, fmt::format("needs [N,C,{0} sizes] or [C,{0} sizes]; got {1}", spatial, to_string(x.sizes())));
+    throw ShapeError(op, fmt::format("needs [N,C,{0} sizes] or [C,{0} sizes]; got {1}", spatial,
+                                     to_string(x.sizes())));
   }
 }
 
@@ -296,19 +315,25 @@ PoolAttrs window_attrs(const char* op, const Tensor& x, const PoolOptions& o, in
   }
   a.in = x.sizes().slice(x.dim() - spatial, x.dim());
   for (int d = 0; d < spatial; ++d) {
-    const int64_t k = a.kernel[d], s = a.stride[d], p = a.padding[d], reach = a.dilation[d] * (k - 1) + 1;
+    const int64_t k = a.kernel[d], s = a.stride[d], p = a.padding[d],
+                  reach = a.dilation[d] * (k - 1) + 1;
     if (k < 1 || s < 1 || a.dilation[d] < 1) {
-      throw ValueError(op, fmt::format("kernel, stride and dilation must be ≥ 1; got {}, {}, {}", to_string(a.kernel),
-                                       to_string(a.stride), to_string(a.dilation)));
+      throw ValueError(
+          op, fmt::format("kernel, stride and dilation must be ≥ 1; got {}, {}, {}",
+                          to_string(a.kernel), to_string(a.stride), to_string(a.dilation)));
     }
     if (p < 0 || 2 * p > k) {
-      throw ValueError(op, fmt::format("padding must be between 0 and half the kernel; got padding {}, kernel {}",
-                                       to_string(a.padding), to_string(a.kernel)));
+      throw ValueError(
+          op,
+          fmt::format("padding must be between 0 and half the kernel; got padding {}, kernel {}",
+                      to_string(a.padding), to_string(a.kernel)));
     }
     const int64_t span = a.in[d] + 2 * p - reach;
     if (span < 0) {
-      throw ShapeError(op, fmt::format("the window must fit into the padded input; got {}, kernel {}, padding {}",
-                                       to_string(x.sizes()), to_string(a.kernel), to_string(a.padding)));
+      throw ShapeError(
+          op,
+          fmt::format("the window must fit into the padded input; got {}, kernel {}, padding {}",
+                      to_string(x.sizes()), to_string(a.kernel), to_string(a.padding)));
     }
     int64_t out = (o.ceil_mode ? (span + s - 1) / s : span / s) + 1;
     // A window that begins in the padding behind the input would hold nothing.
@@ -326,7 +351,8 @@ PoolAttrs adaptive_attrs(const char* op, const Tensor& x, const Dims& output, in
   a.in = x.sizes().slice(x.dim() - spatial, x.dim());
   for (int d = 0; d < spatial; ++d) {
     if (a.out[d] < 0 || a.in[d] < 1) {
-      throw ShapeError(op, fmt::format("needs sizes ≥ 1 and an output ≥ 0; got {}, output {}", to_string(x.sizes()), to_string(a.out)));
+      throw ShapeError(op, fmt::format("needs sizes ≥ 1 and an output ≥ 0; got {}, output {}",
+                                       to_string(x.sizes()), to_string(a.out)));
     }
   }
   return a;
@@ -338,7 +364,8 @@ Tensors max_pool_nd(const char* op, TensorArg x, const PoolOptions& o, int spati
 }
 Tensor avg_pool_nd(const char* op, TensorArg x, const PoolOptions& o, int spatial) {
   CallScope scope(x.site);
-  if (o.dilation.expand(op, spatial) != Shape::filled(spatial, 1)) throw ValueError(op, "average pooling has no dilation");
+  if (o.dilation.expand(op, spatial) != Shape::filled(spatial, 1))
+    throw ValueError(op, "average pooling has no dilation");
   return run(kAvgPool, {x}, window_attrs(op, *x, o, spatial));
 }
 Tensor adaptive_avg_nd(const char* op, TensorArg x, const Dims& out, int spatial) {
@@ -365,18 +392,36 @@ Tensor avg_pool_grad(TensorArg g, const Shape& x_sizes, const PoolOptions& o, in
   const Tensor like = empty(x_sizes, {.dtype = g->dtype(), .device = kMeta});
   return run(kAvgPoolGrad, {g}, window_attrs("avg_pool_grad", like, o, spatial));
 }
-Tensor max_pool1d(TensorArg x, const PoolOptions& o) { return max_pool_nd("max_pool1d", x, o, 1)[0]; }
-Tensor max_pool2d(TensorArg x, const PoolOptions& o) { return max_pool_nd("max_pool2d", x, o, 2)[0]; }
-Tensor max_pool3d(TensorArg x, const PoolOptions& o) { return max_pool_nd("max_pool3d", x, o, 3)[0]; }
+Tensor max_pool1d(TensorArg x, const PoolOptions& o) {
+  return max_pool_nd("max_pool1d", x, o, 1)[0];
+}
+Tensor max_pool2d(TensorArg x, const PoolOptions& o) {
+  return max_pool_nd("max_pool2d", x, o, 2)[0];
+}
+Tensor max_pool3d(TensorArg x, const PoolOptions& o) {
+  return max_pool_nd("max_pool3d", x, o, 3)[0];
+}
 Tensor avg_pool1d(TensorArg x, const PoolOptions& o) { return avg_pool_nd("avg_pool1d", x, o, 1); }
 Tensor avg_pool2d(TensorArg x, const PoolOptions& o) { return avg_pool_nd("avg_pool2d", x, o, 2); }
 Tensor avg_pool3d(TensorArg x, const PoolOptions& o) { return avg_pool_nd("avg_pool3d", x, o, 3); }
-Tensor adaptive_avg_pool1d(TensorArg x, Dims n) { return adaptive_avg_nd("adaptive_avg_pool1d", x, n, 1); }
-Tensor adaptive_avg_pool2d(TensorArg x, Dims n) { return adaptive_avg_nd("adaptive_avg_pool2d", x, n, 2); }
-Tensor adaptive_avg_pool3d(TensorArg x, Dims n) { return adaptive_avg_nd("adaptive_avg_pool3d", x, n, 3); }
-Tensor adaptive_max_pool1d(TensorArg x, Dims n) { return adaptive_max_nd("adaptive_max_pool1d", x, n, 1); }
-Tensor adaptive_max_pool2d(TensorArg x, Dims n) { return adaptive_max_nd("adaptive_max_pool2d", x, n, 2); }
-Tensor adaptive_max_pool3d(TensorArg x, Dims n) { return adaptive_max_nd("adaptive_max_pool3d", x, n, 3); }
+Tensor adaptive_avg_pool1d(TensorArg x, Dims n) {
+  return adaptive_avg_nd("adaptive_avg_pool1d", x, n, 1);
+}
+Tensor adaptive_avg_pool2d(TensorArg x, Dims n) {
+  return adaptive_avg_nd("adaptive_avg_pool2d", x, n, 2);
+}
+Tensor adaptive_avg_pool3d(TensorArg x, Dims n) {
+  return adaptive_avg_nd("adaptive_avg_pool3d", x, n, 3);
+}
+Tensor adaptive_max_pool1d(TensorArg x, Dims n) {
+  return adaptive_max_nd("adaptive_max_pool1d", x, n, 1);
+}
+Tensor adaptive_max_pool2d(TensorArg x, Dims n) {
+  return adaptive_max_nd("adaptive_max_pool2d", x, n, 2);
+}
+Tensor adaptive_max_pool3d(TensorArg x, Dims n) {
+  return adaptive_max_nd("adaptive_max_pool3d", x, n, 3);
+}
 
 void register_pool_ops(std::vector<const OpRecord*>& list) {
   list.insert(list.end(), {&kMaxPool, &kPlaneScatter, &kPlaneGather, &kAvgPool, &kAvgPoolGrad});

@@ -1,25 +1,30 @@
-// Convolution on the CPU: blocks of the input are laid out as a matrix (im2col) and multiplied by the weights; depthwise
-// convolution walks rows directly. The adjoints use the same layout backwards (col2im), so all three agree on it.
+// Convolution on the CPU: blocks of the input are laid out as a matrix (im2col) and multiplied by
+// the weights; depthwise convolution walks rows directly. The adjoints use the same layout
+// backwards (col2im), so all three agree on it.
 #include <algorithm>
-#include <cblas.h>
 #include <cstring>
 #include <memory>
 
 #include <cutaway/core/alloc/pool.h>
 #include <cutaway/core/kernels/conv.h>
+#include <cutaway/core/linalg/blas.h>
 #include <cutaway/core/parallel.h>
 
 namespace cutaway::cpu::CUTAWAY_VARIANT {
 namespace {
 
-constexpr int64_t kBlockBytes = 512 * 1024;  // of the im2col matrix: half of a usual second-level cache
-constexpr int64_t kWeightChunks = 8;         // partial weight gradients; fixed, so that sums do not depend on threads
+constexpr int64_t kBlockBytes =
+    512 * 1024;  // of the im2col matrix: half of a usual second-level cache
+constexpr int64_t kWeightChunks =
+    8;  // partial weight gradients; fixed, so that sums do not depend on threads
 
 // Scratch memory from the pool.
 template <class T>
 class Scratch {
  public:
-  explicit Scratch(int64_t n) : bytes_(std::max<int64_t>(n, 1) * int64_t(sizeof(T))), p_(static_cast<T*>(pool_allocate(bytes_))) {}
+  explicit Scratch(int64_t n)
+      : bytes_(std::max<int64_t>(n, 1) * int64_t(sizeof(T))),
+        p_(static_cast<T*>(pool_allocate(bytes_))) {}
   ~Scratch() { pool_free(p_, bytes_); }
   Scratch(const Scratch&) = delete;
   T* get() const { return p_; }
@@ -29,16 +34,22 @@ class Scratch {
   T* p_;
 };
 
-// C = alpha·A·B + beta·C, row-major, A [m,k] or its transpose, B [k,n] or its transpose.
-void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
-          int64_t ldb, float beta, float* c, int64_t ldc) {
-  cblas_sgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, int(m), int(n), int(k),
-              1, a, int(lda), b, int(ldb), beta, c, int(ldc));
-}
-void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda, const double* b,
-          int64_t ldb, double beta, double* c, int64_t ldc) {
-  cblas_dgemm(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, int(m), int(n), int(k),
-              1, a, int(lda), b, int(ldb), beta, c, int(ldc));
+// C = A·B + beta·C, row-major, A [m,k] or its transpose, B [k,n] or its transpose.
+template <class T>
+void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+          int64_t ldb, T beta, T* c, int64_t ldc) {
+  blas::gemm(blas::Gemm<T>{.transpose_a = ta,
+                           .transpose_b = tb,
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .a = a,
+                           .lda = lda,
+                           .b = b,
+                           .ldb = ldb,
+                           .beta = beta,
+                           .c = c,
+                           .ldc = ldc});
 }
 
 // Sizes that follow from the arguments.
@@ -67,7 +78,8 @@ struct Geometry {
 };
 
 // Positions [first, last) of an output row whose input lies inside [0, n): x = o·stride + shift.
-inline void valid_range(int64_t n, int64_t outputs, int64_t stride, int64_t shift, int64_t& first, int64_t& last) {
+inline void valid_range(int64_t n, int64_t outputs, int64_t stride, int64_t shift, int64_t& first,
+                        int64_t& last) {
   first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
   last = n - shift <= 0 ? 0 : (n - shift + stride - 1) / stride;
   first = std::min(first, outputs);
@@ -143,7 +155,8 @@ void for_samples(int64_t n, F&& body) {
 template <class T>
 void forward_gemm(const ConvArgs& a) {
   const Geometry q(a, sizeof(T));
-  const T *x = static_cast<const T*>(a.x), *w = static_cast<const T*>(a.w), *bias = static_cast<const T*>(a.bias);
+  const T *x = static_cast<const T*>(a.x), *w = static_cast<const T*>(a.w),
+          *bias = static_cast<const T*>(a.bias);
   T* y = static_cast<T*>(a.result);
   for_samples(a.n, [&](int64_t i) {
     const Scratch<T> col(q.direct ? 0 : q.rows * q.block_rows * a.out[2]);
@@ -158,13 +171,15 @@ void forward_gemm(const ConvArgs& a) {
       const T* wg = w + g * q.k_group * q.rows;
       const T beta = bias ? 1 : 0;
       if (q.direct) {
-        gemm(false, false, q.k_group, q.out_size, q.rows, wg, q.rows, xg, q.in_size, beta, yg, q.out_size);
+        gemm(false, false, q.k_group, q.out_size, q.rows, wg, q.rows, xg, q.in_size, beta, yg,
+             q.out_size);
         continue;
       }
       for (int64_t r = 0; r < q.out_rows; r += q.block_rows) {
         const int64_t end = std::min(r + q.block_rows, q.out_rows), count = (end - r) * a.out[2];
         im2col(a, q, xg, r, end, col.get());
-        gemm(false, false, q.k_group, count, q.rows, wg, q.rows, col.get(), count, beta, yg + r * a.out[2], q.out_size);
+        gemm(false, false, q.k_group, count, q.rows, wg, q.rows, col.get(), count, beta,
+             yg + r * a.out[2], q.out_size);
       }
     }
   });
@@ -182,13 +197,15 @@ void input_grad_gemm(const ConvArgs& a) {
       const T* wg = w + g * q.k_group * q.rows;
       T* xg = dx + (i * a.c + g * q.c_group) * q.in_size;
       if (q.direct) {
-        gemm(true, false, q.rows, q.out_size, q.k_group, wg, q.rows, gg, q.out_size, 0, xg, q.in_size);
+        gemm(true, false, q.rows, q.out_size, q.k_group, wg, q.rows, gg, q.out_size, T(0), xg,
+             q.in_size);
         continue;
       }
       std::fill(xg, xg + q.c_group * q.in_size, T(0));
       for (int64_t r = 0; r < q.out_rows; r += q.block_rows) {
         const int64_t end = std::min(r + q.block_rows, q.out_rows), count = (end - r) * a.out[2];
-        gemm(true, false, q.rows, count, q.k_group, wg, q.rows, gg + r * a.out[2], q.out_size, 0, col.get(), count);
+        gemm(true, false, q.rows, count, q.k_group, wg, q.rows, gg + r * a.out[2], q.out_size, T(0),
+             col.get(), count);
         col2im(a, q, col.get(), r, end, xg);
       }
     }
@@ -204,19 +221,21 @@ void add_weight_grad(const ConvArgs& a, const Geometry& q, int64_t i, T* col, T*
     const T* gg = grad + (i * a.k + g * q.k_group) * q.out_size;
     T* wg = dw + g * q.k_group * q.rows;
     if (q.direct) {
-      gemm(false, true, q.k_group, q.rows, q.out_size, gg, q.out_size, xg, q.in_size, 1, wg, q.rows);
+      gemm(false, true, q.k_group, q.rows, q.out_size, gg, q.out_size, xg, q.in_size, T(1), wg,
+           q.rows);
       continue;
     }
     for (int64_t r = 0; r < q.out_rows; r += q.block_rows) {
       const int64_t end = std::min(r + q.block_rows, q.out_rows), count = (end - r) * a.out[2];
       im2col(a, q, xg, r, end, col);
-      gemm(false, true, q.k_group, q.rows, count, gg + r * a.out[2], q.out_size, col, count, 1, wg, q.rows);
+      gemm(false, true, q.k_group, q.rows, count, gg + r * a.out[2], q.out_size, col, count, T(1),
+           wg, q.rows);
     }
   }
 }
 
-// Direct walk of depthwise convolution (one input channel a group): for each tap, one pass over the output rows.
-// `visit(out row, in row + shift, first, last, tap)` does the arithmetic.
+// Direct walk of depthwise convolution (one input channel a group): for each tap, one pass over the
+// output rows. `visit(out row, in row + shift, first, last, tap)` does the arithmetic.
 template <class F>
 void for_rows(const ConvArgs& a, F&& visit) {
   for (int64_t kd = 0; kd < a.kernel[0]; ++kd) {
@@ -240,7 +259,8 @@ void for_rows(const ConvArgs& a, F&& visit) {
 template <class T>
 void forward_depthwise(const ConvArgs& a) {
   const Geometry q(a, sizeof(T));
-  const T *x = static_cast<const T*>(a.x), *w = static_cast<const T*>(a.w), *bias = static_cast<const T*>(a.bias);
+  const T *x = static_cast<const T*>(a.x), *w = static_cast<const T*>(a.w),
+          *bias = static_cast<const T*>(a.bias);
   T* y = static_cast<T*>(a.result);
   for_samples(a.n * a.k, [&](int64_t plane) {
     const int64_t i = plane / a.k, k = plane % a.k, s = a.stride[2];

@@ -38,7 +38,8 @@ void for_outputs(const PoolArgs& a, F&& body) {
 
 // The first NaN, else the first largest value of the window.
 template <class T, class W>
-void max_of_window(const PoolArgs& a, const T* x, int64_t o0, int64_t o1, int64_t o2, T& value, int64_t& index) {
+void max_of_window(const PoolArgs& a, const T* x, int64_t o0, int64_t o1, int64_t o2, T& value,
+                   int64_t& index) {
   bool first = true;
   W best = 0;
   for (int64_t d = a.begin[0][o0]; d < a.end[0][o0]; d += a.step[0]) {
@@ -65,7 +66,8 @@ void max_pool(const PoolArgs& a) {
   T* y = static_cast<T*>(a.result);
   for_planes(a.planes, in_size, [&](int64_t p) {
     for_outputs(a, [&](int64_t flat, int64_t o0, int64_t o1, int64_t o2) {
-      max_of_window<T, W>(a, x + p * in_size, o0, o1, o2, y[p * out_size + flat], a.indices[p * out_size + flat]);
+      max_of_window<T, W>(a, x + p * in_size, o0, o1, o2, y[p * out_size + flat],
+                          a.indices[p * out_size + flat]);
     });
   });
 }

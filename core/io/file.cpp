@@ -1,13 +1,13 @@
 #include <cutaway/core/io/file.h>
 
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 
 #include <cutaway/core/error.h>
 
@@ -66,14 +66,16 @@ Bytes gunzip(std::span<const uint8_t> packed, const std::string& name, int64_t l
     }
     if (status == Z_STREAM_END) {
       if (z.avail_in == 0 && left == 0) break;
-      if (inflateReset(&z) != Z_OK) throw IoError("gunzip", fmt::format("{}: cannot read on", name));
+      if (inflateReset(&z) != Z_OK)
+        throw IoError("gunzip", fmt::format("{}: cannot read on", name));
       continue;  // several members in one file
     }
     if (status == Z_BUF_ERROR && z.avail_in == 0 && left == 0) {
       throw IoError("gunzip", fmt::format("{} is cut off: the gzip data ends too early", name));
     }
     if (status != Z_OK && status != Z_BUF_ERROR) {
-      throw IoError("gunzip", fmt::format("{} is damaged: {}", name, z.msg ? z.msg : "bad gzip data"));
+      throw IoError("gunzip",
+                    fmt::format("{} is damaged: {}", name, z.msg ? z.msg : "bad gzip data"));
     }
   }
   out.resize(used);

@@ -11,15 +11,15 @@ using Bytes = std::vector<uint8_t>;
 
 // The whole file. Raises IoError naming the path and the reason.
 Bytes read_file(const std::string& path);
-// The same, unpacked when it begins like gzip. Raises IoError for damaged or cut-off gzip data, and when the result
-// would exceed `limit` bytes.
+// The same, unpacked when it begins like gzip. Raises IoError for damaged or cut-off gzip data, and
+// when the result would exceed `limit` bytes.
 Bytes read_maybe_gzip(const std::string& path, int64_t limit = int64_t(1) << 34);
 // Unpacks gzip bytes; `name` stands in messages.
 Bytes gunzip(std::span<const uint8_t> packed, const std::string& name, int64_t limit);
 
-// Writes a file so that the old content stays until the new one is complete: temporary file in the same folder,
-// flushed to disk, renamed. Follows a symbolic link to its target; keeps the mode of an existing file. On failure
-// the temporary file is removed and IoError names path and reason.
+// Writes a file so that the old content stays until the new one is complete: temporary file in the
+// same folder, flushed to disk, renamed. Follows a symbolic link to its target; keeps the mode of
+// an existing file. On failure the temporary file is removed and IoError names path and reason.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);

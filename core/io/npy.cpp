@@ -1,8 +1,8 @@
 #include <cutaway/core/io/npy.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cstring>
-#include <fmt/format.h>
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/io/file.h>
@@ -11,7 +11,9 @@
 namespace cutaway::io {
 namespace {
 
-[[noreturn]] void fail(const std::string& file, const std::string& rule) { throw IoError("npy", file + ": " + rule); }
+[[noreturn]] void fail(const std::string& file, const std::string& rule) {
+  throw IoError("npy", file + ": " + rule);
+}
 
 // The header is a Python dict literal with three known keys; this reads exactly that, in any order.
 class Header {
@@ -39,7 +41,8 @@ class Header {
     for (const char* key : {"descr;", "fortran_order;", "shape;"}) {
       const size_t at = seen_.find(key);
       if (at == std::string::npos) fail(file_, std::string("the header lacks ") + key);
-      if (seen_.find(key, at + 1) != std::string::npos) fail(file_, std::string("the header repeats ") + key);
+      if (seen_.find(key, at + 1) != std::string::npos)
+        fail(file_, std::string("the header repeats ") + key);
     }
   }
   std::string descr;
@@ -48,7 +51,8 @@ class Header {
 
  private:
   void blanks() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t'))
+      ++at_;
   }
   bool accept(char c) {
     blanks();
@@ -62,7 +66,10 @@ class Header {
   std::string quoted() {
     blanks();
     const char q = at_ < text_.size() ? text_[at_] : ' ';
-    if (q != '\'' && q != '"') fail(file_, fmt::format("header: need a string at byte {} (structured types are not supported)", at_));
+    if (q != '\'' && q != '"')
+      fail(file_,
+           fmt::format("header: need a string at byte {} (structured types are not supported)",
+                       at_));
     const size_t end = text_.find(q, at_ + 1);
     if (end == std::string::npos) fail(file_, "header: a string does not end");
     std::string s = text_.substr(at_ + 1, end - at_ - 1);
@@ -86,7 +93,8 @@ class Header {
       int64_t n = 0;
       const size_t first = at_;
       for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
-        if (__builtin_mul_overflow(n, int64_t(10), &n) || __builtin_add_overflow(n, text_[at_] - '0', &n)) {
+        if (__builtin_mul_overflow(n, int64_t(10), &n) ||
+            __builtin_add_overflow(n, text_[at_] - '0', &n)) {
           fail(file_, "header: a size is too large");
         }
       }
@@ -107,16 +115,16 @@ class Header {
 
 struct Type {
   DType dtype;
-  int width;         // bytes on disk
-  char widen = 0;    // 's' or 'u' with another width on disk than in memory
+  int width;       // bytes on disk
+  char widen = 0;  // 's' or 'u' with another width on disk than in memory
 };
 
 Type type_of(const std::string& file, const std::string& descr) {
   const std::string code = descr.size() > 1 ? descr.substr(1) : "";
   static const std::pair<const char*, Type> known[] = {
-      {"f8", {DType::f64, 8}}, {"f4", {DType::f32, 4}}, {"f2", {DType::f16, 2}},
-      {"i8", {DType::i64, 8}}, {"i4", {DType::i32, 4}}, {"i1", {DType::i8, 1}},
-      {"u1", {DType::u8, 1}},  {"b1", {DType::boolean, 1}}, {"i2", {DType::i32, 2, 's'}},
+      {"f8", {DType::f64, 8}},      {"f4", {DType::f32, 4}},     {"f2", {DType::f16, 2}},
+      {"i8", {DType::i64, 8}},      {"i4", {DType::i32, 4}},     {"i1", {DType::i8, 1}},
+      {"u1", {DType::u8, 1}},       {"b1", {DType::boolean, 1}}, {"i2", {DType::i32, 2, 's'}},
       {"u2", {DType::i32, 2, 'u'}}, {"u4", {DType::i64, 4, 'u'}}};
   for (const auto& [name, type] : known) {
     if (code == name && std::strchr("<>=|", descr[0])) return type;
@@ -155,9 +163,11 @@ Tensor as_c_order(const Tensor& t, const Shape& sizes) {
 }  // namespace
 
 Tensor parse_npy(const std::string& name, const uint8_t* data, int64_t bytes) {
-  if (bytes < 10 || std::memcmp(data, "\x93NUMPY", 6) != 0) fail(name, "does not begin like a .npy file");
+  if (bytes < 10 || std::memcmp(data, "\x93NUMPY", 6) != 0)
+    fail(name, "does not begin like a .npy file");
   const int version = data[6];
-  if (version < 1 || version > 3) fail(name, fmt::format("version {} is unknown; need 1, 2 or 3", version));
+  if (version < 1 || version > 3)
+    fail(name, fmt::format("version {} is unknown; need 1, 2 or 3", version));
   int64_t length = data[8] | data[9] << 8, at = 10;
   if (version >= 2) {
     if (bytes < 12) fail(name, "is cut off in the header");
@@ -169,7 +179,8 @@ Tensor parse_npy(const std::string& name, const uint8_t* data, int64_t bytes) {
   const Type type = type_of(name, header.descr);
   int64_t need = type.width;
   for (int64_t n : header.sizes) {
-    if (n && __builtin_mul_overflow(need, n, &need)) fail(name, "sizes " + to_string(header.sizes) + " are too large");
+    if (n && __builtin_mul_overflow(need, n, &need))
+      fail(name, "sizes " + to_string(header.sizes) + " are too large");
   }
   if (header.sizes.contains(0)) need = 0;
   at += length;
@@ -178,7 +189,8 @@ Tensor parse_npy(const std::string& name, const uint8_t* data, int64_t bytes) {
                            to_string(header.sizes), need, bytes - at));
   }
   Bytes values(data + at, data + at + need);
-  if (header.descr[0] == '>' && type.width > 1) swap_bytes(values.data(), need / type.width, type.width);
+  if (header.descr[0] == '>' && type.width > 1)
+    swap_bytes(values.data(), need / type.width, type.width);
   Tensor t = empty(header.sizes, {.dtype = type.dtype});
   if (type.widen) {
     widen(values.data(), t, type);
@@ -199,7 +211,8 @@ Tensor load_npy(const std::string& path) {
 void save_npy(const std::string& path, const Tensor& tensor) {
   Tensor t = tensor.device() == kCpu ? tensor.detach() : tensor.to(kCpu).detach();
   t = t.dtype() == DType::bf16 ? cast_raw(t, DType::f32) : contiguous_raw(t);
-  constexpr const char* kCodes[kNumDTypes] = {"<f8", "<f4", "", "<f2", "<i8", "<i4", "|u1", "|i1", "|b1"};
+  constexpr const char* kCodes[kNumDTypes] = {"<f8", "<f4", "",    "<f2", "<i8",
+                                              "<i4", "|u1", "|i1", "|b1"};
   std::string sizes;
   for (int64_t n : t.sizes()) sizes += fmt::format("{}, ", n);
   if (t.dim() > 1) sizes.resize(sizes.size() - 2);

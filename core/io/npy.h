@@ -5,8 +5,9 @@
 
 namespace cutaway::io {
 
-// Reads a NumPy .npy file (versions 1 to 3, C or Fortran order, either byte order, optionally gzipped). Types f8 f4 f2
-// i8 i4 i1 u1 b1; i2, u2 and u4 are widened. Raises IoError naming the file and the rule; objects are never unpickled.
+// Reads a NumPy .npy file (versions 1 to 3, C or Fortran order, either byte order, optionally
+// gzipped). Types f8 f4 f2 i8 i4 i1 u1 b1; i2, u2 and u4 are widened. Raises IoError naming the
+// file and the rule; objects are never unpickled.
 Tensor load_npy(const std::string& path);
 Tensor parse_npy(const std::string& name, const uint8_t* data, int64_t bytes);
 // Writes version 1, C order, atomically. bf16 is stored as f4.

@@ -1,8 +1,8 @@
 #include <cutaway/core/io/safetensors.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cstring>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -78,31 +78,38 @@ struct StrictSax : nlohmann::json_sax<nlohmann::json> {
 
 int64_t whole_number(const nlohmann::json& j, const std::string& file, const std::string& tensor) {
   if (!j.is_number_unsigned() || j.get<uint64_t>() > uint64_t(INT64_MAX)) {
-    fail(file, fmt::format("tensor {}: sizes and offsets must be whole numbers ≥ 0; got {}", tensor, j.dump()));
+    fail(file, fmt::format("tensor {}: sizes and offsets must be whole numbers ≥ 0; got {}", tensor,
+                           j.dump()));
   }
   return j.get<int64_t>();
 }
 
-Entry parse_entry(const std::string& file, const std::string& name, const nlohmann::json& j, int64_t data_bytes) {
-  if (!j.is_object() || !j.contains("dtype") || !j.contains("shape") || !j.contains("data_offsets") ||
-      !j["dtype"].is_string() || !j["shape"].is_array() || !j["data_offsets"].is_array()) {
+Entry parse_entry(const std::string& file, const std::string& name, const nlohmann::json& j,
+                  int64_t data_bytes) {
+  if (!j.is_object() || !j.contains("dtype") || !j.contains("shape") ||
+      !j.contains("data_offsets") || !j["dtype"].is_string() || !j["shape"].is_array() ||
+      !j["data_offsets"].is_array()) {
     fail(file, fmt::format("tensor {} needs dtype, shape and data_offsets", name));
   }
   Entry e{.name = name};
   const auto& offsets = j["data_offsets"];
-  if (offsets.size() != 2) fail(file, fmt::format("tensor {} needs two data_offsets; got {}", name, offsets.size()));
+  if (offsets.size() != 2)
+    fail(file, fmt::format("tensor {} needs two data_offsets; got {}", name, offsets.size()));
   e.begin = whole_number(offsets[0], file, name);
   e.end = whole_number(offsets[1], file, name);
   if (e.begin > e.end || e.end > data_bytes) {
-    fail(file, fmt::format("tensor {}: data_offsets [{},{}] do not lie in the {} data bytes", name, e.begin, e.end,
-                           data_bytes));
+    fail(file, fmt::format("tensor {}: data_offsets [{},{}] do not lie in the {} data bytes", name,
+                           e.begin, e.end, data_bytes));
   }
   if (j["shape"].size() > size_t(kMaxRank)) {
-    fail(file, fmt::format("tensor {} has {} dimensions; at most 8 are supported", name, j["shape"].size()));
+    fail(file, fmt::format("tensor {} has {} dimensions; at most 8 are supported", name,
+                           j["shape"].size()));
   }
   const std::string type = j["dtype"].get<std::string>();
-  const auto* found = std::find_if(std::begin(kTypes), std::end(kTypes), [&](auto& t) { return type == t.name; });
-  if (found == std::end(kTypes)) fail(file, fmt::format("tensor {} has the unsupported type {}", name, type));
+  const auto* found =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](auto& t) { return type == t.name; });
+  if (found == std::end(kTypes))
+    fail(file, fmt::format("tensor {} has the unsupported type {}", name, type));
   e.dtype = found->dtype;
   int64_t bytes = size_of(e.dtype);
   bool overflow = false;
@@ -115,8 +122,9 @@ Entry parse_entry(const std::string& file, const std::string& name, const nlohma
     overflow = false;
   }
   if (overflow || bytes != e.end - e.begin) {
-    fail(file, fmt::format("tensor {}: {} {} needs {} bytes, data_offsets give {}", name, type, to_string(e.sizes),
-                           overflow ? "too many" : std::to_string(bytes), e.end - e.begin));
+    fail(file, fmt::format("tensor {}: {} {} needs {} bytes, data_offsets give {}", name, type,
+                           to_string(e.sizes), overflow ? "too many" : std::to_string(bytes),
+                           e.end - e.begin));
   }
   return e;
 }
@@ -126,12 +134,13 @@ void check_cover(const std::string& file, const std::vector<Entry>& entries, int
   int64_t at = 0;
   for (const Entry& e : entries) {
     if (e.begin != at) {
-      fail(file, fmt::format("tensor {} begins at {}, the data before it end at {} ({})", e.name, e.begin, at,
-                             e.begin < at ? "overlap" : "hole"));
+      fail(file, fmt::format("tensor {} begins at {}, the data before it end at {} ({})", e.name,
+                             e.begin, at, e.begin < at ? "overlap" : "hole"));
     }
     at = e.end;
   }
-  if (at != data_bytes) fail(file, fmt::format("{} bytes after the last tensor belong to none", data_bytes - at));
+  if (at != data_bytes)
+    fail(file, fmt::format("{} bytes after the last tensor belong to none", data_bytes - at));
 }
 
 }  // namespace
@@ -142,20 +151,24 @@ const Tensor& TensorFile::at(const std::string& name) const {
     if (n == name) return t;
     names += " " + n;
   }
-  throw IoError("safetensors", fmt::format("there is no tensor \"{}\"; the file has:{}", name, names));
+  throw IoError("safetensors",
+                fmt::format("there is no tensor \"{}\"; the file has:{}", name, names));
 }
 
 TensorFile parse_safetensors(const std::string& file, const uint8_t* data, int64_t bytes) {
   if (bytes < 8) fail(file, fmt::format("needs at least 8 bytes; got {}", bytes));
   uint64_t header = 0;
   std::memcpy(&header, data, 8);
-  if (header > uint64_t(kMaxHeader)) fail(file, fmt::format("header length {} exceeds {}", header, kMaxHeader));
-  if (int64_t(header) > bytes - 8) fail(file, fmt::format("header length {} exceeds the file of {} bytes", header, bytes));
+  if (header > uint64_t(kMaxHeader))
+    fail(file, fmt::format("header length {} exceeds {}", header, kMaxHeader));
+  if (int64_t(header) > bytes - 8)
+    fail(file, fmt::format("header length {} exceeds the file of {} bytes", header, bytes));
   const char* text = reinterpret_cast<const char*>(data) + 8;
   if (header == 0 || text[0] != '{') fail(file, "the header must begin with {");
   StrictSax sax;
   const bool parsed = nlohmann::json::sax_parse(text, text + header, &sax);
-  if (!parsed || !sax.problem.empty()) fail(file, sax.problem.empty() ? "the header is not JSON" : sax.problem);
+  if (!parsed || !sax.problem.empty())
+    fail(file, sax.problem.empty() ? "the header is not JSON" : sax.problem);
   const auto json = nlohmann::json::parse(text, text + header);
   const int64_t data_bytes = bytes - 8 - int64_t(header);
   TensorFile out;
@@ -180,7 +193,8 @@ TensorFile parse_safetensors(const std::string& file, const uint8_t* data, int64
     Tensor t = empty(e.sizes, {.dtype = e.dtype});
     if (e.end > e.begin) std::memcpy(t.raw(), payload + e.begin, size_t(e.end - e.begin));
     if (e.dtype == DType::boolean) {  // any other byte would be an invalid bool
-      for (uint8_t *b = static_cast<uint8_t*>(t.raw()), *end = b + t.numel(); b != end; ++b) *b = *b != 0;
+      for (uint8_t *b = static_cast<uint8_t*>(t.raw()), *end = b + t.numel(); b != end; ++b)
+        *b = *b != 0;
     }
     out.tensors.emplace_back(e.name, std::move(t));
   }
@@ -199,7 +213,8 @@ void save_safetensors(const std::string& path, const TensorFile& file) {
   int64_t at = 0;
   for (const auto& [name, tensor] : file.tensors) {
     if (name == "__metadata__" || header.contains(name)) {
-      throw IoError("safetensors", fmt::format("{}: the name \"{}\" cannot be used twice", path, name));
+      throw IoError("safetensors",
+                    fmt::format("{}: the name \"{}\" cannot be used twice", path, name));
     }
     dense.push_back(contiguous_raw(tensor.device() == kCpu ? tensor.detach() : tensor.to(kCpu)));
     const int64_t bytes = tensor.numel() * size_of(tensor.dtype());

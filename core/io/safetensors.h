@@ -8,7 +8,8 @@
 
 namespace cutaway::io {
 
-// Tensors with names and free text, as a safetensors file holds them (huggingface/safetensors, README "Format").
+// Tensors with names and free text, as a safetensors file holds them (huggingface/safetensors,
+// README "Format").
 struct TensorFile {
   std::vector<std::pair<std::string, Tensor>> tensors;  // in order of their data
   std::map<std::string, std::string> metadata;
@@ -17,8 +18,9 @@ struct TensorFile {
   const Tensor& at(const std::string& name) const;
 };
 
-// Reads all tensors. Lengths, offsets and shapes are treated as hostile: IoError names the tensor and the rule, and
-// nothing larger than the file is ever allocated. Types F64 F32 BF16 F16 I64 I32 U8 I8 BOOL.
+// Reads all tensors. Lengths, offsets and shapes are treated as hostile: IoError names the tensor
+// and the rule, and nothing larger than the file is ever allocated. Types F64 F32 BF16 F16 I64 I32
+// U8 I8 BOOL.
 TensorFile load_safetensors(const std::string& path);
 TensorFile parse_safetensors(const std::string& name, const uint8_t* data, int64_t bytes);
 // Writes atomically. Raises IoError for a duplicate name.

@@ -1,12 +1,12 @@
 #include <cutaway/core/io/tfevents.h>
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <unistd.h>
 
 #include <cutaway/core/error.h>
 
@@ -30,10 +30,13 @@ uint32_t masked_crc(const void* data, size_t bytes) {
 }
 
 double wall_time() {
-  return double(std::chrono::system_clock::now().time_since_epoch() / std::chrono::microseconds(1)) * 1e-6;
+  return double(std::chrono::system_clock::now().time_since_epoch() /
+                std::chrono::microseconds(1)) *
+         1e-6;
 }
 
-// Protobuf: key = field number · 8 + wire type (0 varint, 1 eight bytes, 2 length-prefixed, 5 four bytes).
+// Protobuf: key = field number · 8 + wire type (0 varint, 1 eight bytes, 2 length-prefixed, 5 four
+// bytes).
 void put_varint(std::string& s, uint64_t v) {
   for (; v >= 128; v >>= 7) s += char(v | 128);
   s += char(v);
@@ -61,10 +64,11 @@ uint32_t crc32c(const void* data, size_t bytes) {
 EventWriter::EventWriter(const std::string& folder) {
   path_ = fmt::format("{}/events.out.tfevents.{:.6f}.cutaway", folder, wall_time());
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd_ < 0) throw IoError("events", fmt::format("cannot write {}: {}", path_, std::strerror(errno)));
+  if (fd_ < 0)
+    throw IoError("events", fmt::format("cannot write {}: {}", path_, std::strerror(errno)));
   std::string event;
-  put_fixed(event, 1, wall_time());          // Event.wall_time
-  put_bytes(event, 3, "brain.Event:2");      // Event.file_version
+  put_fixed(event, 1, wall_time());      // Event.wall_time
+  put_bytes(event, 3, "brain.Event:2");  // Event.file_version
   record(event);
 }
 
@@ -74,19 +78,20 @@ EventWriter::~EventWriter() {
 
 void EventWriter::scalar(const std::string& tag, int64_t step, double value) {
   std::string v, summary, event;
-  put_bytes(v, 1, tag);                      // Summary.Value.tag
-  put_fixed(v, 2, float(value));             // Summary.Value.simple_value
-  put_bytes(summary, 1, v);                  // Summary.value
+  put_bytes(v, 1, tag);           // Summary.Value.tag
+  put_fixed(v, 2, float(value));  // Summary.Value.simple_value
+  put_bytes(summary, 1, v);       // Summary.value
   put_fixed(event, 1, wall_time());
-  put_varint(event, 2 << 3);                 // Event.step
+  put_varint(event, 2 << 3);  // Event.step
   put_varint(event, uint64_t(step));
-  put_bytes(event, 5, summary);              // Event.summary
+  put_bytes(event, 5, summary);  // Event.summary
   record(event);
 }
 
 void EventWriter::record(const std::string& message) {
   const uint64_t length = message.size();
-  const uint32_t length_crc = masked_crc(&length, 8), message_crc = masked_crc(message.data(), message.size());
+  const uint32_t length_crc = masked_crc(&length, 8),
+                 message_crc = masked_crc(message.data(), message.size());
   std::string bytes(reinterpret_cast<const char*>(&length), 8);
   bytes.append(reinterpret_cast<const char*>(&length_crc), 4);
   bytes += message;

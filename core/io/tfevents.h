@@ -4,8 +4,8 @@
 
 namespace cutaway::io {
 
-// Writes scalars to a TensorBoard event file (records of length, CRC32C and a protobuf message). Every record is
-// flushed, so the file is readable after a crash.
+// Writes scalars to a TensorBoard event file (records of length, CRC32C and a protobuf message).
+// Every record is flushed, so the file is readable after a crash.
 class EventWriter {
  public:
   // Creates folder/events.out.tfevents.<time>.cutaway; raises IoError.

@@ -3,9 +3,9 @@
 
 namespace cutaway {
 
-// Pooling over three spatial dimensions (missing leading ones have size 1), one plane [in…] → [out…] for each of `planes`. The
-// window of output o along dimension d holds the inputs begin[d][o], begin[d][o] + step[d], … below end[d][o]; it lies inside
-// the input.
+// Pooling over three spatial dimensions (missing leading ones have size 1), one plane [in…] →
+// [out…] for each of `planes`. The window of output o along dimension d holds the inputs
+// begin[d][o], begin[d][o] + step[d], … below end[d][o]; it lies inside the input.
 struct PoolArgs {
   int64_t planes = 0;
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
@@ -16,12 +16,14 @@ struct PoolArgs {
   double fixed_divisor = 0;       // … or this number where it is not 0
   const void* x = nullptr;        // input; of average_grad the upstream [planes,out…]
   void* result = nullptr;
-  int64_t* indices = nullptr;     // max: flat position of each maximum in its plane
+  int64_t* indices = nullptr;  // max: flat position of each maximum in its plane
 };
 
-// Moves single elements of planes: scatter adds from[p,o] into result[p, indices[p,o]]; gather reads them back.
+// Moves single elements of planes: scatter adds from[p,o] into result[p, indices[p,o]]; gather
+// reads them back.
 struct PlaneIndexArgs {
-  int64_t planes = 0, in = 0, out = 0;  // elements of one plane: of the large side, of the index side
+  int64_t planes = 0, in = 0,
+          out = 0;  // elements of one plane: of the large side, of the index side
   const int64_t* indices = nullptr;
   const void* from = nullptr;
   void* result = nullptr;

@@ -1,9 +1,9 @@
 #include <cutaway/models/report/svg.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <fmt/format.h>
 
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #define STB_IMAGE_WRITE_STATIC
@@ -19,14 +19,18 @@ namespace {
 constexpr const char* kShades[] = {"#000", "#777", "#444", "#999", "#222", "#bbb"};
 
 std::string head(int width, int height) {
-  return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-                     "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
-                     "fill=\"#fff\"/>\n",
-                     width, height);
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
+      "{1}\" "
+      "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
+      "fill=\"#fff\"/>\n",
+      width, height);
 }
 
-std::string text(double x, double y, const std::string& s, const char* anchor = "start", const char* extra = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y, anchor, extra, escape(s));
+std::string text(double x, double y, const std::string& s, const char* anchor = "start",
+                 const char* extra = "") {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y,
+                     anchor, extra, escape(s));
 }
 
 // One axis: data range, and positions for "round" ticks.
@@ -72,11 +76,20 @@ std::string escape(const std::string& s) {
   std::string out;
   for (char c : s) {
     switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -107,19 +120,24 @@ std::string line_plot(const std::vector<Line>& lines, const PlotOptions& o) {
   y.finish();
   const auto px = [&](double v) { return left + (right - left) * x.map(v); };
   const auto py = [&](double v) { return bottom - (bottom - top) * y.map(v); };
-  std::string s = head(o.width, o.height) + text(left, 20, o.title, "start", "font-weight=\"bold\"");
+  std::string s =
+      head(o.width, o.height) + text(left, 20, o.title, "start", "font-weight=\"bold\"");
   for (double t : x.ticks()) {
-    s += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#ddd\"/>\n", px(t), top, bottom);
+    s +=
+        fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#ddd\"/>\n", px(t), top, bottom);
     s += text(px(t), bottom + 16, fmt::format("{:.4g}", t), "middle");
   }
   for (double t : y.ticks()) {
-    s += fmt::format("<path d=\"M{0:.1f} {1:.1f}H{2:.1f}\" stroke=\"#ddd\"/>\n", left, py(t), right);
+    s +=
+        fmt::format("<path d=\"M{0:.1f} {1:.1f}H{2:.1f}\" stroke=\"#ddd\"/>\n", left, py(t), right);
     s += text(left - 6, py(t) + 4, fmt::format("{:.4g}", t), "end");
   }
-  s += fmt::format("<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"#000\"/>\n", left, top, bottom, right);
+  s += fmt::format("<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"#000\"/>\n", left, top,
+                   bottom, right);
   s += text((left + right) / 2, o.height - 10, o.x_label, "middle");
-  s += text(0, 0, o.y_label, "middle",
-            fmt::format("transform=\"translate(16,{:.1f}) rotate(-90)\"", (top + bottom) / 2).c_str());
+  s += text(
+      0, 0, o.y_label, "middle",
+      fmt::format("transform=\"translate(16,{:.1f}) rotate(-90)\"", (top + bottom) / 2).c_str());
   std::vector<double> label_rows;
   for (size_t k = 0; k < lines.size(); ++k) {
     const Line& l = lines[k];
@@ -132,8 +150,8 @@ std::string line_plot(const std::vector<Line>& lines, const PlotOptions& o) {
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", end_x, end_y);
     }
     if (path.empty()) continue;
-    s += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"{}/>\n", path, kShades[k % 6],
-                     l.dashed ? " stroke-dasharray=\"5 3\"" : "");
+    s += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"{}/>\n", path,
+                     kShades[k % 6], l.dashed ? " stroke-dasharray=\"5 3\"" : "");
     for (double row : label_rows) {
       if (std::fabs(row - end_y) < 14) end_y = row + 14;
     }
@@ -143,35 +161,41 @@ std::string line_plot(const std::vector<Line>& lines, const PlotOptions& o) {
   return s + "</svg>\n";
 }
 
-std::string confusion_plot(const std::vector<std::vector<int64_t>>& counts, const std::vector<std::string>& classes) {
+std::string confusion_plot(const std::vector<std::vector<int64_t>>& counts,
+                           const std::vector<std::string>& classes) {
   const int n = int(counts.size()), cell = 44, left = 96, top = 96;
   int64_t most = 1;
   for (const auto& row : counts) {
     for (int64_t c : row) most = std::max(most, c);
   }
   std::string s = head(left + n * cell + 16, top + n * cell + 40);
-  s += text(left, 20, "Confusion: rows are true classes, columns predictions", "start", "font-weight=\"bold\"");
+  s += text(left, 20, "Confusion: rows are true classes, columns predictions", "start",
+            "font-weight=\"bold\"");
   for (int i = 0; i < n; ++i) {
     const std::string name = i < int(classes.size()) ? classes[size_t(i)] : std::to_string(i);
     s += text(left - 6, top + i * cell + cell / 2 + 4, name, "end");
-    const std::string turn = fmt::format("transform=\"translate({},{}) rotate(-45)\"", left + i * cell + cell / 2, top - 6);
+    const std::string turn = fmt::format("transform=\"translate({},{}) rotate(-45)\"",
+                                         left + i * cell + cell / 2, top - 6);
     s += text(0, 0, name, "start", turn.c_str());
     for (int j = 0; j < n; ++j) {
       const int64_t c = counts[size_t(i)][size_t(j)];
       // Square root: off-diagonal counts stay visible beside the diagonal.
       const int grey = 255 - int(205 * std::sqrt(double(c) / double(most)));
-      s += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"rgb({},{},{})\" stroke=\"#fff\"/>\n",
-                       left + j * cell, top + i * cell, cell, cell, grey, grey, grey);
+      s += fmt::format(
+          "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"rgb({},{},{})\" "
+          "stroke=\"#fff\"/>\n",
+          left + j * cell, top + i * cell, cell, cell, grey, grey, grey);
       if (c) {
-        s += text(left + j * cell + cell / 2, top + i * cell + cell / 2 + 4, std::to_string(c), "middle",
-                  grey < 128 ? "fill=\"#fff\"" : "");
+        s += text(left + j * cell + cell / 2, top + i * cell + cell / 2 + 4, std::to_string(c),
+                  "middle", grey < 128 ? "fill=\"#fff\"" : "");
       }
     }
   }
   return s + "</svg>\n";
 }
 
-std::string picture_grid(const std::vector<Picture>& pictures, int columns, const std::string& title) {
+std::string picture_grid(const std::vector<Picture>& pictures, int columns,
+                         const std::string& title) {
   const int cell = 112, side = 96, row_height = side + 42;
   const int rows = (int(pictures.size()) + columns - 1) / columns;
   std::string s = head(columns * cell + 16, rows * row_height + 44);
@@ -180,20 +204,25 @@ std::string picture_grid(const std::vector<Picture>& pictures, int columns, cons
     const Picture& p = pictures[k];
     const int x = 8 + int(k) % columns * cell, y = 34 + int(k) / columns * row_height;
     std::vector<unsigned char> grey;
-    for (float v : p.pixels) grey.push_back((unsigned char)(std::lround(255 * std::clamp(v, 0.f, 1.f))));
+    for (float v : p.pixels)
+      grey.push_back((unsigned char)(std::lround(255 * std::clamp(v, 0.f, 1.f))));
     std::vector<unsigned char> png;
     const auto append = [](void* out, void* data, int n) {
       auto* bytes = static_cast<unsigned char*>(data);
-      static_cast<std::vector<unsigned char>*>(out)->insert(static_cast<std::vector<unsigned char>*>(out)->end(), bytes, bytes + n);
+      static_cast<std::vector<unsigned char>*>(out)->insert(
+          static_cast<std::vector<unsigned char>*>(out)->end(), bytes, bytes + n);
     };
     stbi_write_png_to_func(append, &png, p.width, p.height, 1, grey.data(), p.width);
-    s += fmt::format("<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" style=\"image-rendering:pixelated\" "
-                     "href=\"data:image/png;base64,{}\"/>\n",
-                     x, y, side, side, base64(png.data(), png.size()));
-    s += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#000\" "
-                     "stroke-width=\"{}\"/>\n",
-                     x, y, side, side, p.marked ? 3 : 0.5);
-    s += text(x, y + side + 14, p.caption) + text(x, y + side + 28, p.detail, "start", "fill=\"#555\"");
+    s += fmt::format(
+        "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" style=\"image-rendering:pixelated\" "
+        "href=\"data:image/png;base64,{}\"/>\n",
+        x, y, side, side, base64(png.data(), png.size()));
+    s += fmt::format(
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#000\" "
+        "stroke-width=\"{}\"/>\n",
+        x, y, side, side, p.marked ? 3 : 0.5);
+    s += text(x, y + side + 14, p.caption) +
+         text(x, y + side + 28, p.detail, "start", "fill=\"#555\"");
   }
   return s + "</svg>\n";
 }

@@ -14,11 +14,13 @@ struct PlotOptions {
   bool log_x = false, log_y = false;
   int width = 640, height = 400;
 };
-// A line plot as SVG: axes with names, labels at the ends of the lines, grey values and dashes that survive printing.
+// A line plot as SVG: axes with names, labels at the ends of the lines, grey values and dashes that
+// survive printing.
 std::string line_plot(const std::vector<Line>& lines, const PlotOptions& options);
 
 // Counts by true class (rows) and predicted class (columns) as a table of grey cells.
-std::string confusion_plot(const std::vector<std::vector<int64_t>>& counts, const std::vector<std::string>& classes);
+std::string confusion_plot(const std::vector<std::vector<int64_t>>& counts,
+                           const std::vector<std::string>& classes);
 
 // Grey images side by side with two lines of text below each; `pixels` in [0, 1], row-major.
 struct Picture {
@@ -27,7 +29,8 @@ struct Picture {
   std::string caption, detail;
   bool marked = false;  // framed: worth a look, such as a wrong prediction
 };
-std::string picture_grid(const std::vector<Picture>& pictures, int columns, const std::string& title);
+std::string picture_grid(const std::vector<Picture>& pictures, int columns,
+                         const std::string& title);
 
 // Text for use inside SVG or HTML.
 std::string escape(const std::string& text);

@@ -1,7 +1,7 @@
 #include <cutaway/models/train/checkpoint.h>
 
-#include <filesystem>
 #include <fmt/format.h>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include <cutaway/core/error.h>
@@ -44,19 +44,22 @@ T field(const nlohmann::json& j, const char* name, const std::string& path) {
 
 }  // namespace
 
-void save_checkpoint(const std::string& folder, const nn::Module& model, const optim::Optimizer& optimizer,
-                     const Progress& p) {
+void save_checkpoint(const std::string& folder, const nn::Module& model,
+                     const optim::Optimizer& optimizer, const Progress& p) {
   const std::string name = fmt::format("step-{:09}", p.step);
-  const fs::path final_folder = fs::path(folder) / name, temporary = fs::path(folder) / (name + ".tmp");
+  const fs::path final_folder = fs::path(folder) / name,
+                 temporary = fs::path(folder) / (name + ".tmp");
   std::error_code error;
   fs::create_directories(folder, error);
   fs::remove_all(temporary, error);
   if (!fs::create_directories(temporary, error)) {
-    throw IoError("checkpoint", fmt::format("cannot create {}: {}", temporary.string(), error.message()));
+    throw IoError("checkpoint",
+                  fmt::format("cannot create {}: {}", temporary.string(), error.message()));
   }
   try {
     io::save_safetensors((temporary / "model.safetensors").string(), as_file(model.state_dict()));
-    io::save_safetensors((temporary / "optim.safetensors").string(), as_file(optimizer.state_dict()));
+    io::save_safetensors((temporary / "optim.safetensors").string(),
+                         as_file(optimizer.state_dict()));
     const Generator g = default_generator();
     const nlohmann::json state = {{"format", 1},
                                   {"step", p.step},
@@ -77,7 +80,9 @@ void save_checkpoint(const std::string& folder, const nn::Module& model, const o
   io::sync_folder(temporary.string());
   fs::remove_all(final_folder, error);
   fs::rename(temporary, final_folder, error);
-  if (error) throw IoError("checkpoint", fmt::format("cannot finish {}: {}", final_folder.string(), error.message()));
+  if (error)
+    throw IoError("checkpoint",
+                  fmt::format("cannot finish {}: {}", final_folder.string(), error.message()));
   io::sync_folder(folder);
   io::write_file_atomic((fs::path(folder) / "latest").string(), name + "\n");
   for (const auto& entry : fs::directory_iterator(folder, error)) {
@@ -109,7 +114,8 @@ std::string latest_checkpoint(const std::string& folder) {
   return best;
 }
 
-Progress load_checkpoint(const std::string& folder, nn::Module& model, optim::Optimizer& optimizer) {
+Progress load_checkpoint(const std::string& folder, nn::Module& model,
+                         optim::Optimizer& optimizer) {
   const std::string path = latest_checkpoint(folder);
   if (path.empty()) throw IoError("checkpoint", "there is no complete checkpoint in " + folder);
   const std::string state_path = path + "/state.json";
@@ -124,7 +130,8 @@ Progress load_checkpoint(const std::string& folder, nn::Module& model, optim::Op
   p.correct = field<int64_t>(j, "correct", state_path);
   p.seen = field<int64_t>(j, "seen", state_path);
   p.best_accuracy = field<double>(j, "best_accuracy", state_path);
-  const Generator g{field<uint64_t>(j, "rng_seed", state_path), field<uint64_t>(j, "rng_stream", state_path),
+  const Generator g{field<uint64_t>(j, "rng_seed", state_path),
+                    field<uint64_t>(j, "rng_stream", state_path),
                     field<uint64_t>(j, "rng_offset", state_path)};
   const io::TensorFile weights = io::load_safetensors(path + "/model.safetensors");
   const io::TensorFile moments = io::load_safetensors(path + "/optim.safetensors");

@@ -7,22 +7,24 @@
 
 namespace cutaway::train {
 
-// Where a training run stands, apart from weights and moments. Nothing in it depends on the clock, so equal runs write
-// equal bytes.
+// Where a training run stands, apart from weights and moments. Nothing in it depends on the clock,
+// so equal runs write equal bytes.
 struct Progress {
-  int64_t step = 0;               // optimiser steps done
+  int64_t step = 0;  // optimiser steps done
   data::Loader::Position position;
-  double loss_sum = 0;            // of the current epoch, over examples
+  double loss_sum = 0;  // of the current epoch, over examples
   int64_t correct = 0, seen = 0;
   double best_accuracy = 0;
 };
 
-// Writes folder/step-N/{model,optim}.safetensors and state.json under a temporary name, flushes them, renames, and then points
-// folder/latest to it; older generations are removed after that. A crash at any moment leaves one complete generation.
-void save_checkpoint(const std::string& folder, const nn::Module& model, const optim::Optimizer& optimizer,
-                     const Progress& progress);
-// Loads the newest complete generation into model, optimizer and the default generator. Everything is read and checked
-// before anything is changed. Raises IoError when there is none or it is damaged.
+// Writes folder/step-N/{model,optim}.safetensors and state.json under a temporary name, flushes
+// them, renames, and then points folder/latest to it; older generations are removed after that. A
+// crash at any moment leaves one complete generation.
+void save_checkpoint(const std::string& folder, const nn::Module& model,
+                     const optim::Optimizer& optimizer, const Progress& progress);
+// Loads the newest complete generation into model, optimizer and the default generator. Everything
+// is read and checked before anything is changed. Raises IoError when there is none or it is
+// damaged.
 Progress load_checkpoint(const std::string& folder, nn::Module& model, optim::Optimizer& optimizer);
 // Weights only, for evaluation: a checkpoint folder or a .safetensors file.
 void load_weights(const std::string& path, nn::Module& model);

@@ -1,11 +1,11 @@
 #include <cutaway/models/train/progress.h>
 
+#include <fmt/format.h>
+#include <unistd.h>
 #include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <fmt/format.h>
-#include <unistd.h>
 
 namespace cutaway::train {
 namespace {
@@ -36,8 +36,13 @@ std::string grouped(int64_t n) {
 }
 
 ProgressLine::ProgressLine(bool quiet, std::string title, int64_t total, int64_t done)
-    : quiet_(quiet), terminal_(isatty(STDOUT_FILENO)), title_(std::move(title)), total_(total), first_(done),
-      begin_(std::chrono::steady_clock::now()), last_(begin_) {}
+    : quiet_(quiet),
+      terminal_(isatty(STDOUT_FILENO)),
+      title_(std::move(title)),
+      total_(total),
+      first_(done),
+      begin_(std::chrono::steady_clock::now()),
+      last_(begin_) {}
 
 void ProgressLine::update(int64_t done, double loss, double rate, bool force) {
   if (quiet_) return;
@@ -48,7 +53,8 @@ void ProgressLine::update(int64_t done, double loss, double rate, bool force) {
   const double left = now > 0 ? used / double(now) * double(total_ - done) : 0;
   const std::string time = done < total_ ? "left " + clock_text(left) : clock_text(used);
   if (!terminal_) {
-    fmt::print("{}  {}/{}   loss {:.4f}   {} /s   {}\n", title_, done, total_, loss, grouped(int64_t(rate)), time);
+    fmt::print("{}  {}/{}   loss {:.4f}   {} /s   {}\n", title_, done, total_, loss,
+               grouped(int64_t(rate)), time);
     std::fflush(stdout);
     return;
   }

@@ -1,13 +1,13 @@
 #include <cutaway/models/train/run_folder.h>
 
-#include <cerrno>
-#include <charconv>
-#include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <unistd.h>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/io/file.h>
@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 constexpr const char* kHeader = "step,epoch,split,loss,accuracy,lr,examples_per_s,seconds\n";
 
 std::string format_row(const MetricRow& r) {
-  return fmt::format("{},{},{},{},{},{},{:.1f},{:.2f}\n", r.step, r.epoch, r.split, r.loss, r.accuracy, r.lr, r.rate,
-                     r.seconds);
+  return fmt::format("{},{},{},{},{},{},{:.1f},{:.2f}\n", r.step, r.epoch, r.split, r.loss,
+                     r.accuracy, r.lr, r.rate, r.seconds);
 }
 
 // Parses one line; false for anything that is not a whole row.
@@ -45,7 +45,8 @@ bool parse_row(const std::string& line, MetricRow& r) {
 }  // namespace
 
 RunFolder::RunFolder(std::string path) : path_(std::move(path)) {}
-RunFolder::RunFolder(RunFolder&& other) noexcept : path_(std::move(other.path_)), lock_fd_(other.lock_fd_) {
+RunFolder::RunFolder(RunFolder&& other) noexcept
+    : path_(std::move(other.path_)), lock_fd_(other.lock_fd_) {
   other.lock_fd_ = -1;
 }
 RunFolder::~RunFolder() {
@@ -55,9 +56,11 @@ RunFolder::~RunFolder() {
 void RunFolder::lock() {
   const std::string name = file(".lock");
   lock_fd_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock_fd_ < 0) throw IoError("run", fmt::format("cannot write in {}: {}", path_, std::strerror(errno)));
+  if (lock_fd_ < 0)
+    throw IoError("run", fmt::format("cannot write in {}: {}", path_, std::strerror(errno)));
   if (::flock(lock_fd_, LOCK_EX | LOCK_NB) != 0) {
-    throw IoError("run", fmt::format("another process is working in {}", path_), "choose another --out");
+    throw IoError("run", fmt::format("another process is working in {}", path_),
+                  "choose another --out");
   }
 }
 
@@ -106,7 +109,8 @@ MetricsFile::MetricsFile(const std::string& path, int64_t last_step) : path_(pat
     size_t from = 0;
     for (size_t end; (end = text.find('\n', from)) != std::string::npos; from = end + 1) {
       MetricRow row;
-      if (parse_row(text.substr(from, end - from), row) && row.step <= last_step) rows_.push_back(row);
+      if (parse_row(text.substr(from, end - from), row) && row.step <= last_step)
+        rows_.push_back(row);
     }
   }
   std::string kept = kHeader;

@@ -4,15 +4,14 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 namespace cutaway::train {
 
-// The folder of one run: config.json, metrics.csv, events, checkpoint/, plots/, report.html. Held by a lock while a
-// process works in it.
+// The folder of one run: config.json, metrics.csv, events, checkpoint/, plots/, report.html. Held
+// by a lock while a process works in it.
 class RunFolder {
  public:
-  // A new folder. Raises IoError, before any work, when it is a file, is not writable, is in use, or already holds a run.
+  // A new folder. Raises IoError, before any work, when it is a file, is not writable, is in use,
+  // or already holds a run.
   static RunFolder create(const std::string& path);
   // An existing run, to go on with.
   static RunFolder reopen(const std::string& path);
@@ -32,17 +31,19 @@ class RunFolder {
 // The first free one of runs/<stem>-1, runs/<stem>-2, …
 std::string next_run_path(const std::string& stem);
 
-// metrics.csv: one row an event, written whole and flushed, numbers in the C locale whatever the program's locale is.
+// metrics.csv: one row an event, written whole and flushed, numbers in the C locale whatever the
+// program's locale is.
 struct MetricRow {
   int64_t step = 0, epoch = 0;
-  std::string split;       // "train" or "test"
+  std::string split;  // "train" or "test"
   double loss = 0, accuracy = 0, lr = 0;
-  double rate = 0, seconds = 0;  // examples per second, time since the start: the only columns that depend on the clock
+  double rate = 0, seconds = 0;  // examples per second, time since the start: the only columns that
+                                 // depend on the clock
 };
 class MetricsFile {
  public:
-  // Opens for appending; rows after `last_step` (of a run that was killed and goes on from there) and any partial line are
-  // removed first.
+  // Opens for appending; rows after `last_step` (of a run that was killed and goes on from there)
+  // and any partial line are removed first.
   MetricsFile(const std::string& path, int64_t last_step);
   void add(const MetricRow& row);
   const std::vector<MetricRow>& rows() const { return rows_; }

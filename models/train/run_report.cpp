@@ -16,7 +16,8 @@ std::string class_name(const data::Dataset& d, int64_t c) {
 }
 
 // Column `value` of the rows of one split against the step.
-report::Line curve(const std::vector<MetricRow>& rows, const std::string& split, double MetricRow::*value) {
+report::Line curve(const std::vector<MetricRow>& rows, const std::string& split,
+                   double MetricRow::*value) {
   report::Line line{split, {}, {}, split == "test"};
   for (const MetricRow& r : rows) {
     if (r.split != split) continue;
@@ -35,10 +36,16 @@ std::string predictions_plot(const ReportInput& in) {
   for (const bool want_right : {true, false}) {
     int taken = 0;
     for (int64_t i = 0; i < d.size() && taken < 8; ++i) {
-      const int64_t truth = d.targets.data<int64_t>()[i], guess = in.outcome->test.predicted[size_t(i)];
+      const int64_t truth = d.targets.data<int64_t>()[i],
+                    guess = in.outcome->test.predicted[size_t(i)];
       if ((truth == guess) != want_right) continue;
       const std::vector<double> v = d.inputs.select(0, i).to_vector();
-      report::Picture p{w, h, {}, class_name(d, guess), want_right ? "right" : "is " + class_name(d, truth), !want_right};
+      report::Picture p{w,
+                        h,
+                        {},
+                        class_name(d, guess),
+                        want_right ? "right" : "is " + class_name(d, truth),
+                        !want_right};
       for (double x : v) p.pixels.push_back(float(x * d.scale));
       pictures.push_back(std::move(p));
       ++taken;
@@ -48,12 +55,14 @@ std::string predictions_plot(const ReportInput& in) {
 }
 
 std::string table_row(const std::string& name, const std::string& value) {
-  return fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", report::escape(name), report::escape(value));
+  return fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", report::escape(name),
+                     report::escape(value));
 }
 
 }  // namespace
 
-std::string confusion_text(const std::vector<std::vector<int64_t>>& counts, const std::vector<std::string>& classes) {
+std::string confusion_text(const std::vector<std::vector<int64_t>>& counts,
+                           const std::vector<std::string>& classes) {
   const auto name = [&](size_t i) { return i < classes.size() ? classes[i] : std::to_string(i); };
   std::string text = fmt::format("{:>12} |", "true \\ said");
   for (size_t j = 0; j < counts.size(); ++j) text += fmt::format("{:>6}", name(j).substr(0, 5));
@@ -72,34 +81,50 @@ void write_report(const ReportInput& in) {
     if (!svg.empty()) io::write_file_atomic(in.folder + "/plots/" + name + ".svg", svg);
     return svg;
   };
-  const std::string loss = save("loss", report::line_plot({curve(rows, "train", &MetricRow::loss), curve(rows, "test", &MetricRow::loss)},
-                                                          {.title = "Loss", .x_label = "step", .y_label = "cross-entropy (nats)"}));
-  const std::string accuracy =
-      save("accuracy", report::line_plot({curve(rows, "train", &MetricRow::accuracy), curve(rows, "test", &MetricRow::accuracy)},
-                                         {.title = "Accuracy", .x_label = "step", .y_label = "share right"}));
-  const std::string confusion = save("confusion", report::confusion_plot(in.outcome->test.confusion, in.test_set->classes));
+  const std::string loss = save(
+      "loss", report::line_plot(
+                  {curve(rows, "train", &MetricRow::loss), curve(rows, "test", &MetricRow::loss)},
+                  {.title = "Loss", .x_label = "step", .y_label = "cross-entropy (nats)"}));
+  const std::string accuracy = save(
+      "accuracy",
+      report::line_plot(
+          {curve(rows, "train", &MetricRow::accuracy), curve(rows, "test", &MetricRow::accuracy)},
+          {.title = "Accuracy", .x_label = "step", .y_label = "share right"}));
+  const std::string confusion =
+      save("confusion", report::confusion_plot(in.outcome->test.confusion, in.test_set->classes));
   const std::string pictures = save("predictions", predictions_plot(in));
   const TrainConfig& c = in.config;
   const std::string command = fmt::format(
-      "cutaway train --model {} --data {} --epochs {} --batch {} --optimizer {} --lr {} --weight-decay {} --schedule {} --seed {}",
+      "cutaway train --model {} --data {} --epochs {} --batch {} --optimizer {} --lr {} "
+      "--weight-decay {} --schedule {} --seed {}",
       c.model, c.data, c.epochs, c.batch, c.optimizer, c.lr, c.weight_decay, c.schedule, c.seed);
   std::string html =
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + report::escape(c.model + " on " + c.data) +
-      "</title>\n<style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#000;"
-      "background:#fff}table{border-collapse:collapse}td{padding:.2rem 1rem .2rem 0;border-bottom:1px solid #ccc}"
-      "code{background:#eee;padding:.1rem .3rem;overflow-wrap:anywhere}svg{max-width:100%;height:auto}</style></head><body>\n";
-  html += fmt::format("<h1>{} on {}</h1>\n<p><strong>Test accuracy {:.2f} %</strong>, loss {:.4f}, after {} steps.</p>\n",
-                      report::escape(c.model), report::escape(in.train_set->name), 100 * in.outcome->test.accuracy,
-                      in.outcome->test.loss, in.outcome->step);
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" +
+      report::escape(c.model + " on " + c.data) +
+      "</title>\n<style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem "
+      "auto;padding:0 1rem;color:#000;"
+      "background:#fff}table{border-collapse:collapse}td{padding:.2rem 1rem .2rem "
+      "0;border-bottom:1px solid #ccc}"
+      "code{background:#eee;padding:.1rem "
+      ".3rem;overflow-wrap:anywhere}svg{max-width:100%;height:auto}</style></head><body>\n";
+  html += fmt::format(
+      "<h1>{} on {}</h1>\n<p><strong>Test accuracy {:.2f} %</strong>, loss {:.4f}, after {} "
+      "steps.</p>\n",
+      report::escape(c.model), report::escape(in.train_set->name), 100 * in.outcome->test.accuracy,
+      in.outcome->test.loss, in.outcome->step);
   html += loss + accuracy + confusion + pictures;
   html += "<h2>What was run</h2>\n<p><code>" + report::escape(command) + "</code></p>\n<table>\n";
-  html += table_row("model", fmt::format("{} ({}), {} parameters", c.model, in.model_type, grouped(in.parameters)));
-  html += table_row("data", fmt::format("{}: {} for training, {} for testing", in.train_set->name,
-                                        grouped(in.train_set->size()), grouped(in.test_set->size())));
+  html += table_row("model", fmt::format("{} ({}), {} parameters", c.model, in.model_type,
+                                         grouped(in.parameters)));
+  html +=
+      table_row("data", fmt::format("{}: {} for training, {} for testing", in.train_set->name,
+                                    grouped(in.train_set->size()), grouped(in.test_set->size())));
   html += table_row("version", CUTAWAY_VERSION);
   html += table_row("kernels", fmt::format("cpu {}, {} threads", cpu_variant(), num_threads()));
   html += table_row("time of this process", clock_text(in.outcome->seconds));
-  html += "</table>\n<p>Numbers: <code>metrics.csv</code>. Weights: <code>checkpoint/</code>.</p>\n</body></html>\n";
+  html +=
+      "</table>\n<p>Numbers: <code>metrics.csv</code>. Weights: "
+      "<code>checkpoint/</code>.</p>\n</body></html>\n";
   io::write_file_atomic(in.folder + "/report.html", html);
 }
 

@@ -14,10 +14,12 @@ struct ReportInput {
   const std::vector<MetricRow>* rows;
   const TrainOutcome* outcome;
 };
-// Writes plots/{loss,accuracy,confusion,predictions}.svg and report.html: what was run, the result, pictures, numbers.
+// Writes plots/{loss,accuracy,confusion,predictions}.svg and report.html: what was run, the result,
+// pictures, numbers.
 void write_report(const ReportInput& in);
 
 // The confusion matrix as lines of text.
-std::string confusion_text(const std::vector<std::vector<int64_t>>& counts, const std::vector<std::string>& classes);
+std::string confusion_text(const std::vector<std::vector<int64_t>>& counts,
+                           const std::vector<std::string>& classes);
 
 }  // namespace cutaway::train

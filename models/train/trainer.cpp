@@ -1,10 +1,10 @@
 #include <cutaway/models/train/trainer.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -29,7 +29,9 @@ namespace cutaway::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+double seconds_since(Clock::time_point t) {
+  return std::chrono::duration<double>(Clock::now() - t).count();
+}
 
 void require(bool good, const std::string& rule) {
   if (!good) throw ValueError("train", rule);
@@ -38,25 +40,30 @@ void require(bool good, const std::string& rule) {
 void check_config(const TrainConfig& c) {
   require(c.epochs >= 0, fmt::format("epochs must be ≥ 0; got {}", c.epochs));
   require(c.batch >= 1, fmt::format("batch must be ≥ 1; got {}", c.batch));
-  require(c.lr >= 0 && std::isfinite(c.lr), fmt::format("lr must be a finite number ≥ 0; got {}", c.lr));
+  require(c.lr >= 0 && std::isfinite(c.lr),
+          fmt::format("lr must be a finite number ≥ 0; got {}", c.lr));
   require(c.weight_decay >= 0, fmt::format("weight decay must be ≥ 0; got {}", c.weight_decay));
   require(c.clip >= 0, fmt::format("clip must be ≥ 0; got {}", c.clip));
-  require(c.checkpoint_every >= 1, fmt::format("checkpoint-every must be ≥ 1; got {}", c.checkpoint_every));
+  require(c.checkpoint_every >= 1,
+          fmt::format("checkpoint-every must be ≥ 1; got {}", c.checkpoint_every));
   require(c.log_every >= 1, fmt::format("log-every must be ≥ 1; got {}", c.log_every));
 }
 
-std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& c, nn::NamedTensors parameters) {
+std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& c,
+                                                 nn::NamedTensors parameters) {
   if (c.optimizer == "sgd") {
-    return std::make_unique<optim::Sgd>(std::move(parameters),
-                                        optim::SgdOptions{.lr = c.lr, .momentum = c.momentum, .weight_decay = c.weight_decay});
+    return std::make_unique<optim::Sgd>(
+        std::move(parameters),
+        optim::SgdOptions{.lr = c.lr, .momentum = c.momentum, .weight_decay = c.weight_decay});
   }
   if (c.optimizer == "adam") {
-    return std::make_unique<optim::Adam>(std::move(parameters),
-                                         optim::AdamOptions{.lr = c.lr, .weight_decay = c.weight_decay});
+    return std::make_unique<optim::Adam>(
+        std::move(parameters), optim::AdamOptions{.lr = c.lr, .weight_decay = c.weight_decay});
   }
-  require(c.optimizer == "adamw", fmt::format("unknown optimiser \"{}\"; need sgd, adam or adamw", c.optimizer));
-  return std::make_unique<optim::AdamW>(std::move(parameters),
-                                        optim::AdamWOptions{.lr = c.lr, .weight_decay = c.weight_decay});
+  require(c.optimizer == "adamw",
+          fmt::format("unknown optimiser \"{}\"; need sgd, adam or adamw", c.optimizer));
+  return std::make_unique<optim::AdamW>(
+      std::move(parameters), optim::AdamWOptions{.lr = c.lr, .weight_decay = c.weight_decay});
 }
 
 sched::Schedule make_schedule(const TrainConfig& c, int64_t steps) {
@@ -65,16 +72,26 @@ sched::Schedule make_schedule(const TrainConfig& c, int64_t steps) {
   if (c.schedule == "step") return sched::step(std::max<int64_t>(total / 3, 1));
   if (c.schedule == "cosine") return sched::cosine(total);
   require(c.schedule == "warmup-cosine",
-          fmt::format("unknown schedule \"{}\"; need constant, step, cosine or warmup-cosine", c.schedule));
+          fmt::format("unknown schedule \"{}\"; need constant, step, cosine or warmup-cosine",
+                      c.schedule));
   return sched::warmup(warm, 0.05, sched::cosine(std::max<int64_t>(total - warm, 1)));
 }
 
 nlohmann::json config_json(const TrainConfig& c) {
-  return {{"version", CUTAWAY_VERSION}, {"model", c.model},         {"data", c.data},
-          {"epochs", c.epochs},         {"batch", c.batch},         {"optimizer", c.optimizer},
-          {"lr", c.lr},                 {"weight_decay", c.weight_decay}, {"momentum", c.momentum},
-          {"schedule", c.schedule},     {"clip", c.clip},           {"seed", c.seed},
-          {"checkpoint_every", c.checkpoint_every}, {"log_every", c.log_every}};
+  return {{"version", CUTAWAY_VERSION},
+          {"model", c.model},
+          {"data", c.data},
+          {"epochs", c.epochs},
+          {"batch", c.batch},
+          {"optimizer", c.optimizer},
+          {"lr", c.lr},
+          {"weight_decay", c.weight_decay},
+          {"momentum", c.momentum},
+          {"schedule", c.schedule},
+          {"clip", c.clip},
+          {"seed", c.seed},
+          {"checkpoint_every", c.checkpoint_every},
+          {"log_every", c.log_every}};
 }
 
 // Number of rows whose largest logit is at the target.
@@ -91,12 +108,16 @@ int64_t count_correct(const Tensor& logits, const Tensor& targets) {
 class Run {
  public:
   Run(const TrainConfig& config, RunFolder folder, bool resume, const TrainSettings& settings)
-      : config_(config), settings_(settings), folder_(std::move(folder)),
-        train_set_(data::open(config.data, "train")), test_set_(data::open(config.data, "test")) {
+      : config_(config),
+        settings_(settings),
+        folder_(std::move(folder)),
+        train_set_(data::open(config.data, "train")),
+        test_set_(data::open(config.data, "test")) {
     manual_seed(config.seed);
     model_ = zoo::make_model(config.model, task_of(train_set_));
     optimizer_ = make_optimizer(config, model_->parameters());
-    loader_.emplace(train_set_, data::LoaderOptions{.batch = config.batch, .shuffle = true, .seed = config.seed});
+    loader_.emplace(train_set_, data::LoaderOptions{
+                                    .batch = config.batch, .shuffle = true, .seed = config.seed});
     total_steps_ = config.epochs * loader_->batches_per_epoch();
     scheduler_.emplace(*optimizer_, make_schedule(config, total_steps_));
     const bool has_checkpoint = !latest_checkpoint(folder_.file("checkpoint")).empty();
@@ -112,12 +133,14 @@ class Run {
   TrainOutcome go() {
     announce();
     InterruptGuard interrupt;
-    const int64_t stop_at = settings_.stop_after >= 0 ? progress_.step + settings_.stop_after : INT64_MAX;
+    const int64_t stop_at =
+        settings_.stop_after >= 0 ? progress_.step + settings_.stop_after : INT64_MAX;
     TrainOutcome outcome;
     while (progress_.position.epoch < config_.epochs) {
       if (!run_epoch(stop_at)) {
         save();
-        say(fmt::format("saved at step {}.  Go on with:  cutaway train --resume {}", progress_.step, folder_.path()));
+        say(fmt::format("saved at step {}.  Go on with:  cutaway train --resume {}", progress_.step,
+                        folder_.path()));
         outcome.step = progress_.step;
         outcome.seconds = seconds_since(begin_);
         return outcome;
@@ -128,8 +151,8 @@ class Run {
     outcome.finished = true;
     outcome.step = progress_.step;
     outcome.seconds = seconds_since(begin_);
-    write_report({config_, folder_.path(), model_->type(), model_->num_parameters(), &train_set_, &test_set_,
-                  &metrics_->rows(), &outcome});
+    write_report({config_, folder_.path(), model_->type(), model_->num_parameters(), &train_set_,
+                  &test_set_, &metrics_->rows(), &outcome});
     return outcome;
   }
 
@@ -141,17 +164,18 @@ class Run {
   }
 
   void announce() {
-    say(fmt::format("{}   {} parameters   {} {} + {}   cpu {} × {} threads   seed {}", config_.model,
-                    grouped(model_->num_parameters()), train_set_.name, grouped(train_set_.size()),
-                    grouped(test_set_.size()), cpu_variant(), num_threads(), config_.seed));
+    say(fmt::format("{}   {} parameters   {} {} + {}   cpu {} × {} threads   seed {}",
+                    config_.model, grouped(model_->num_parameters()), train_set_.name,
+                    grouped(train_set_.size()), grouped(test_set_.size()), cpu_variant(),
+                    num_threads(), config_.seed));
     if (progress_.step > 0) say(fmt::format("going on from step {}", progress_.step));
   }
 
   // False when asked to stop before the end of the epoch.
   bool run_epoch(int64_t stop_at) {
     const int64_t epoch = loader_->position().epoch, per_epoch = loader_->batches_per_epoch();
-    ProgressLine line(settings_.quiet, fmt::format("epoch {}/{}", epoch + 1, config_.epochs), per_epoch,
-                      loader_->position().batch);
+    ProgressLine line(settings_.quiet, fmt::format("epoch {}/{}", epoch + 1, config_.epochs),
+                      per_epoch, loader_->position().batch);
     model_->train();
     auto window = Clock::now();
     int64_t window_examples = 0;
@@ -175,7 +199,8 @@ class Run {
       }
     }
     const double mean = progress_.loss_sum / double(std::max<int64_t>(progress_.seen, 1));
-    line.update(progress_.position.batch, mean, double(window_examples) / std::max(seconds_since(window), 1e-9), true);
+    line.update(progress_.position.batch, mean,
+                double(window_examples) / std::max(seconds_since(window), 1e-9), true);
     line.finish();
     if (progress_.position.batch < per_epoch && stopped) return false;
     end_epoch(epoch, mean);
@@ -184,9 +209,11 @@ class Run {
 
   void end_epoch(int64_t epoch, double mean) {
     const Evaluation test = evaluate(*model_, test_set_);
-    log_row(epoch, "train", mean, double(progress_.correct) / double(std::max<int64_t>(progress_.seen, 1)), 0);
+    log_row(epoch, "train", mean,
+            double(progress_.correct) / double(std::max<int64_t>(progress_.seen, 1)), 0);
     log_row(epoch, "test", test.loss, test.accuracy, 0);
-    say(fmt::format("           test   loss {:.4f}   accuracy {:.2f} %", test.loss, 100 * test.accuracy));
+    say(fmt::format("           test   loss {:.4f}   accuracy {:.2f} %", test.loss,
+                    100 * test.accuracy));
     progress_.best_accuracy = std::max(progress_.best_accuracy, test.accuracy);
     progress_.position = {epoch + 1, 0};
     progress_.loss_sum = 0;
@@ -213,7 +240,8 @@ class Run {
   }
 
   void log_row(int64_t epoch, const char* split, double loss, double accuracy, double rate) {
-    metrics_->add({progress_.step, epoch, split, loss, accuracy, optimizer_->lr(), rate, seconds_since(begin_)});
+    metrics_->add({progress_.step, epoch, split, loss, accuracy, optimizer_->lr(), rate,
+                   seconds_since(begin_)});
     events_->scalar(fmt::format("loss/{}", split), progress_.step, loss);
     events_->scalar(fmt::format("accuracy/{}", split), progress_.step, accuracy);
     if (split[1] == 'r') events_->scalar("lr", progress_.step, optimizer_->lr());
@@ -240,12 +268,14 @@ class Run {
 
 zoo::Task task_of(const data::Dataset& d) {
   if (d.targets.dtype() != DType::i64) {
-    throw ValueError("train", fmt::format("{} has no class numbers as targets; got {}", d.name, name_of(d.targets.dtype())));
+    throw ValueError("train", fmt::format("{} has no class numbers as targets; got {}", d.name,
+                                          name_of(d.targets.dtype())));
   }
   int64_t most = -1;
   const int64_t* y = d.targets.data<int64_t>();
   for (int64_t i = 0; i < d.size(); ++i) most = std::max(most, y[i]);
-  return {d.inputs.sizes().slice(1, d.inputs.dim()), std::max<int64_t>(most + 1, int64_t(d.classes.size()))};
+  return {d.inputs.sizes().slice(1, d.inputs.dim()),
+          std::max<int64_t>(most + 1, int64_t(d.classes.size()))};
 }
 
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, int64_t batch) {

@@ -15,18 +15,20 @@ struct TrainConfig {
   std::string data = "fashion-mnist";
   int64_t epochs = 4;
   int64_t batch = 128;
-  std::string optimizer = "adamw";    // sgd, adam, adamw
+  std::string optimizer = "adamw";  // sgd, adam, adamw
   double lr = 2e-3;
   double weight_decay = 0.01;
-  double momentum = 0.9;              // sgd
-  std::string schedule = "cosine";    // constant, step, cosine, warmup-cosine (steps of the optimiser)
-  double clip = 0;                    // total gradient norm; 0: no clipping
+  double momentum = 0.9;  // sgd
+  std::string schedule =
+      "cosine";     // constant, step, cosine, warmup-cosine (steps of the optimiser)
+  double clip = 0;  // total gradient norm; 0: no clipping
   uint64_t seed = 1;
-  int64_t checkpoint_every = 200;     // steps
-  int64_t log_every = 50;             // steps between rows of metrics.csv
+  int64_t checkpoint_every = 200;  // steps
+  int64_t log_every = 50;          // steps between rows of metrics.csv
 };
 
-// What a model must handle for this data set. Raises ValueError when its targets are not class numbers.
+// What a model must handle for this data set. Raises ValueError when its targets are not class
+// numbers.
 zoo::Task task_of(const data::Dataset& dataset);
 
 struct Evaluation {
@@ -34,14 +36,15 @@ struct Evaluation {
   std::vector<std::vector<int64_t>> confusion;  // [true][predicted]
   std::vector<int64_t> predicted;               // in the order of the data set
 };
-// Mean cross-entropy, accuracy and confusion counts over a data set, in eval mode without recording.
+// Mean cross-entropy, accuracy and confusion counts over a data set, in eval mode without
+// recording.
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, int64_t batch = 256);
 
 struct TrainOutcome {
   bool finished = false;  // false: stopped by Ctrl-C or a limit, checkpoint saved
   int64_t step = 0;
   Evaluation test;
-  double seconds = 0;     // of this process
+  double seconds = 0;  // of this process
 };
 
 struct TrainSettings {
@@ -49,9 +52,9 @@ struct TrainSettings {
   int64_t stop_after = -1;  // steps; saves and stops as Ctrl-C does
 };
 
-// Trains into a run folder. With `resume` the folder's own config is used and the run goes on from its newest checkpoint:
-// the final checkpoint has the same bytes as that of a run never stopped (same machine, same threads). Ctrl-C saves and stops
-// after the current step.
+// Trains into a run folder. With `resume` the folder's own config is used and the run goes on from
+// its newest checkpoint: the final checkpoint has the same bytes as that of a run never stopped
+// (same machine, same threads). Ctrl-C saves and stops after the current step.
 TrainOutcome train(const TrainConfig& config, const std::string& folder, bool resume,
                    const TrainSettings& settings = {});
 

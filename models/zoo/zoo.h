@@ -14,8 +14,8 @@ struct Task {
   int64_t classes = 0;
 };
 
-// A model of the zoo by name, with fresh parameters from the default generator. Raises ValueError listing the names, or when
-// the input does not suit the model.
+// A model of the zoo by name, with fresh parameters from the default generator. Raises ValueError
+// listing the names, or when the input does not suit the model.
 std::unique_ptr<nn::Module> make_model(const std::string& name, const Task& task);
 // Names with one line about each.
 std::vector<std::pair<std::string, std::string>> known_models();

@@ -1,7 +1,7 @@
 #include <cutaway/nn/optim/optimizer.h>
 
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 #include <set>
 
 #include <cutaway/autograd/autograd.h>
@@ -14,12 +14,14 @@ namespace cutaway::optim {
 namespace {
 
 void require(bool good, const char* op, const char* what, double got, const char* need) {
-  if (!good) throw ValueError(op, fmt::format("{} is out of range; got {}, need {}", what, got, need));
+  if (!good)
+    throw ValueError(op, fmt::format("{} is out of range; got {}, need {}", what, got, need));
 }
 
 }  // namespace
 
-Optimizer::Optimizer(NamedTensors parameters, double lr) : lr_(0), parameters_(std::move(parameters)) {
+Optimizer::Optimizer(NamedTensors parameters, double lr)
+    : lr_(0), parameters_(std::move(parameters)) {
   std::set<std::string> names;
   for (const Named& p : parameters_) {
     if (!names.insert(p.name).second) {
@@ -27,7 +29,8 @@ Optimizer::Optimizer(NamedTensors parameters, double lr) : lr_(0), parameters_(s
                        "names are the identity of a parameter's state");
     }
     if (!p.value.is_leaf()) {
-      throw AutogradError("optimizer", fmt::format("\"{}\" is the result of an op, not a leaf", p.name));
+      throw AutogradError("optimizer",
+                          fmt::format("\"{}\" is the result of an op, not a leaf", p.name));
     }
   }
   states_.resize(parameters_.size());
@@ -73,7 +76,8 @@ NamedTensors Optimizer::state_dict() const {
     if (s.step == 0) continue;
     out.push_back({parameters_[i].name + ".step", scalar_tensor(s.step, {.dtype = DType::i64})});
     for (size_t k = 0; k < names.size(); ++k) {
-      if (s.moments[k].defined()) out.push_back({parameters_[i].name + "." + names[k], s.moments[k]});
+      if (s.moments[k].defined())
+        out.push_back({parameters_[i].name + "." + names[k], s.moments[k]});
     }
   }
   return out;
@@ -93,13 +97,15 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
     for (size_t k = 0; k < names.size(); ++k) {
       const auto moment = given.find(name + "." + names[k]);
       if (moment == given.end()) {
-        throw ValueError("load_state_dict", fmt::format("the state of \"{}\" lacks {}", name, names[k]),
+        throw ValueError("load_state_dict",
+                         fmt::format("the state of \"{}\" lacks {}", name, names[k]),
                          "was it saved by another optimiser?");
       }
       if (moment->second.sizes() != value.sizes()) {
-        throw ShapeError("load_state_dict", fmt::format("{} of \"{}\" has other sizes; got {}, need {}",
-                                                        names[k], name, to_string(moment->second.sizes()),
-                                                        to_string(value.sizes())));
+        throw ShapeError(
+            "load_state_dict",
+            fmt::format("{} of \"{}\" has other sizes; got {}, need {}", names[k], name,
+                        to_string(moment->second.sizes()), to_string(value.sizes())));
       }
       Tensor own = zero_moment(value);
       copy_elements(own, moment->second);
@@ -108,13 +114,15 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
     }
   }
   if (!given.empty()) {
-    throw ValueError("load_state_dict",
-                     fmt::format("\"{}\" belongs to no parameter of this optimiser", given.begin()->first));
+    throw ValueError(
+        "load_state_dict",
+        fmt::format("\"{}\" belongs to no parameter of this optimiser", given.begin()->first));
   }
   states_ = std::move(loaded);
 }
 
-Sgd::Sgd(NamedTensors parameters, SgdOptions o) : Optimizer(std::move(parameters), o.lr), options_(o) {
+Sgd::Sgd(NamedTensors parameters, SgdOptions o)
+    : Optimizer(std::move(parameters), o.lr), options_(o) {
   require(o.momentum >= 0, "SGD", "momentum", o.momentum, "≥ 0");
   require(o.weight_decay >= 0, "SGD", "weight_decay", o.weight_decay, "≥ 0");
   if (o.nesterov && (o.momentum <= 0 || o.dampening != 0)) {
@@ -189,7 +197,8 @@ double grad_norm(const NamedTensors& parameters, double p) {
   return std::isinf(p) ? total : std::pow(total, 1 / p);
 }
 
-double clip_grad_norm(const NamedTensors& parameters, double max_norm, double p, bool error_if_nonfinite) {
+double clip_grad_norm(const NamedTensors& parameters, double max_norm, double p,
+                      bool error_if_nonfinite) {
   const double n = grad_norm(parameters, p);
   if (!std::isfinite(n)) {
     if (error_if_nonfinite) {
@@ -210,7 +219,8 @@ double clip_grad_norm(const NamedTensors& parameters, double max_norm, double p,
 
 void clip_grad_value(const NamedTensors& parameters, double limit) {
   NoGradGuard no_grad;
-  if (!(limit >= 0)) throw ValueError("clip_grad_value", fmt::format("the limit must be ≥ 0; got {}", limit));
+  if (!(limit >= 0))
+    throw ValueError("clip_grad_value", fmt::format("the limit must be ≥ 0; got {}", limit));
   for (const Named& named : parameters) {
     Tensor g = named.value.grad();
     if (g.defined()) g.copy_(clamp(g, -limit, limit));

@@ -9,15 +9,15 @@ namespace cutaway::optim {
 using nn::Named;
 using nn::NamedTensors;
 
-// Base of the optimisers. State belongs to parameter names, never to positions, so files can be loaded into a
-// model that lists its parameters in another order.
+// Base of the optimisers. State belongs to parameter names, never to positions, so files can be
+// loaded into a model that lists its parameters in another order.
 class Optimizer {
  public:
   explicit Optimizer(NamedTensors parameters, double lr);
   virtual ~Optimizer() = default;
 
-  // Updates every parameter that has a gradient. One without a gradient is skipped: no decay, no change of its
-  // moments, no step count.
+  // Updates every parameter that has a gradient. One without a gradient is skipped: no decay, no
+  // change of its moments, no step count.
   void step();
   void zero_grad();
   void step_and_zero() {
@@ -34,8 +34,8 @@ class Optimizer {
 
   // Moments as "<parameter>.<moment>" and step counts as "<parameter>.step" (i64, 0-d).
   NamedTensors state_dict() const;
-  // Loads what state_dict gave; names and sizes are checked before anything is written. A parameter that has a
-  // count but lacks a moment, or an unknown name, raises ValueError.
+  // Loads what state_dict gave; names and sizes are checked before anything is written. A parameter
+  // that has a count but lacks a moment, or an unknown name, raises ValueError.
   void load_state_dict(const NamedTensors& state);
 
  protected:
@@ -62,8 +62,8 @@ struct SgdOptions {
   double momentum = 0, dampening = 0, weight_decay = 0;
   bool nesterov = false, maximize = false;
 };
-// b ← μ b + (1 − d) g (first step: b = g);  x ← x − lr · (nesterov ? g + μ b : b), with g ← g + λ x before.
-// As torch.optim.SGD. Raises ValueError for options outside their range.
+// b ← μ b + (1 − d) g (first step: b = g);  x ← x − lr · (nesterov ? g + μ b : b), with g ← g + λ x
+// before. As torch.optim.SGD. Raises ValueError for options outside their range.
 class Sgd : public Optimizer {
  public:
   Sgd(NamedTensors parameters, SgdOptions options);
@@ -83,8 +83,8 @@ struct AdamOptions {
   double weight_decay = 0;
   bool amsgrad = false, maximize = false;
 };
-// m ← β₁ m + (1−β₁) g;  v ← β₂ v + (1−β₂) g²;  x ← x − lr · m̂ / (√v̂ + eps), m̂ = m/(1−β₁ᵗ), v̂ = v/(1−β₂ᵗ)
-// (Kingma & Ba 2015, Algorithm 1). weight_decay adds λ x to g. As torch.optim.Adam.
+// m ← β₁ m + (1−β₁) g;  v ← β₂ v + (1−β₂) g²;  x ← x − lr · m̂ / (√v̂ + eps), m̂ = m/(1−β₁ᵗ), v̂ =
+// v/(1−β₂ᵗ) (Kingma & Ba 2015, Algorithm 1). weight_decay adds λ x to g. As torch.optim.Adam.
 class Adam : public Optimizer {
  public:
   Adam(NamedTensors parameters, AdamOptions options, bool decoupled = false);
@@ -105,7 +105,8 @@ struct AdamWOptions {
   double weight_decay = 0.01;
   bool amsgrad = false, maximize = false;
 };
-// Adam with the decay apart from the gradient: x ← (1 − lr λ) x first (Loshchilov & Hutter 2019, Algorithm 2).
+// Adam with the decay apart from the gradient: x ← (1 − lr λ) x first (Loshchilov & Hutter 2019,
+// Algorithm 2).
 class AdamW : public Adam {
  public:
   AdamW(NamedTensors parameters, AdamWOptions o)
@@ -113,10 +114,11 @@ class AdamW : public Adam {
              {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.amsgrad, o.maximize}, true) {}
 };
 
-// Norm of all gradients together (2-norm; p = infinity: largest absolute value). 0 when there are none.
+// Norm of all gradients together (2-norm; p = infinity: largest absolute value). 0 when there are
+// none.
 double grad_norm(const NamedTensors& parameters, double p = 2);
-// Scales gradients by min(1, max_norm / (norm + 1e-6)) and returns the norm before. A norm that is not finite
-// raises ValueError when error_if_nonfinite, otherwise leaves gradients as they are.
+// Scales gradients by min(1, max_norm / (norm + 1e-6)) and returns the norm before. A norm that is
+// not finite raises ValueError when error_if_nonfinite, otherwise leaves gradients as they are.
 double clip_grad_norm(const NamedTensors& parameters, double max_norm, double p = 2,
                       bool error_if_nonfinite = false);
 // Clamps every gradient element to [-limit, limit].

@@ -1,8 +1,8 @@
 #include <cutaway/nn/sched/schedule.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
 #include <cutaway/core/error.h>
 
@@ -24,7 +24,8 @@ Schedule Schedule::times(const Schedule& other) const {
 }
 Schedule Schedule::then(int64_t steps, const Schedule& next) const {
   if (steps < 0) throw ValueError("then", fmt::format("steps must be ≥ 0; got {}", steps));
-  return Schedule([a = *this, b = next, steps](int64_t t) { return t < steps ? a(t) : b(t - steps); });
+  return Schedule(
+      [a = *this, b = next, steps](int64_t t) { return t < steps ? a(t) : b(t - steps); });
 }
 
 Schedule constant(double factor) {
@@ -37,7 +38,8 @@ Schedule step(int64_t size, double gamma) {
 Schedule multi_step(std::vector<int64_t> milestones, double gamma) {
   std::sort(milestones.begin(), milestones.end());
   return Schedule([milestones, gamma](int64_t t) {
-    const auto passed = std::upper_bound(milestones.begin(), milestones.end(), t) - milestones.begin();
+    const auto passed =
+        std::upper_bound(milestones.begin(), milestones.end(), t) - milestones.begin();
     return std::pow(gamma, double(passed));
   });
 }
@@ -66,14 +68,16 @@ Schedule cosine_restarts(int64_t t0, int64_t mult, double min_factor) {
 }
 Schedule linear(int64_t n, double start, double end) {
   require_positive("linear", "n", n);
-  return Schedule([=](int64_t t) { return start + (end - start) * double(std::min(t, n)) / double(n); });
+  return Schedule(
+      [=](int64_t t) { return start + (end - start) * double(std::min(t, n)) / double(n); });
 }
-Schedule warmup(int64_t n, double start, const Schedule& rest) { return linear(n, start).then(n, rest); }
+Schedule warmup(int64_t n, double start, const Schedule& rest) {
+  return linear(n, start).then(n, rest);
+}
 Schedule polynomial(int64_t total, double power) {
   require_positive("polynomial", "total", total);
-  return Schedule([=](int64_t t) {
-    return std::pow(1 - double(std::min(t, total)) / double(total), power);
-  });
+  return Schedule(
+      [=](int64_t t) { return std::pow(1 - double(std::min(t, total)) / double(total), power); });
 }
 
 Scheduler::Scheduler(optim::Optimizer& optimizer, Schedule schedule)

@@ -250,7 +250,9 @@ struct SquareByHalves : Function {
     ctx.save(in[0] * 2);
     return {in[0] * in[0]};
   }
-  Tensors backward(FunctionContext& ctx, const Tensors& up) override { return {up[0] * ctx.saved(0)}; }
+  Tensors backward(FunctionContext& ctx, const Tensors& up) override {
+    return {up[0] * ctx.saved(0)};
+  }
   const char* name() const override { return "square_by_halves"; }
 };
 
@@ -260,7 +262,9 @@ struct ExpOfOutput : Function {
     ctx.save(y);
     return {y};
   }
-  Tensors backward(FunctionContext& ctx, const Tensors& up) override { return {up[0] * ctx.saved(0)}; }
+  Tensors backward(FunctionContext& ctx, const Tensors& up) override {
+    return {up[0] * ctx.saved(0)};
+  }
 };
 
 TEST(Function, differentiates_to_every_order) {

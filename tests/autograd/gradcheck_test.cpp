@@ -62,7 +62,8 @@ TEST(Gradcheck, wants_f64) {
 
 TEST(Functional, derivatives_of_a_cubic) {
   const auto f = [](const Tensor& x) { return (x * x * x).sum(); };
-  const Tensor x = tensor({1, 2}, {.dtype = DType::f64}), v = tensor({1, -1}, {.dtype = DType::f64});
+  const Tensor x = tensor({1, 2}, {.dtype = DType::f64}),
+               v = tensor({1, -1}, {.dtype = DType::f64});
   EXPECT_EQ(hessian(f, x).to_vector(), (std::vector<double>{6, 0, 0, 12}));
   EXPECT_EQ(hvp(f, x, v).to_vector(), (std::vector<double>{6, -12}));
   const auto square = [](const Tensor& t) { return t * t; };
