@@ -9,6 +9,7 @@
 #include <cutaway/autograd/ops/elementary.h>
 #include <cutaway/autograd/ops/matmul.h>
 #include <cutaway/autograd/ops/pointwise.h>
+#include <cutaway/autograd/ops/random.h>
 #include <cutaway/autograd/ops/reduce.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/kernels/attention.h>
@@ -285,7 +286,7 @@ void attention_fast_backward(Backward& b) {
 
 const OpRecord kAttention{
     .name = kName,
-    .signature = "scaled_dot_product_attention(q, k, v, {mask, causal, scale}) → y",
+    .signature = "scaled_dot_product_attention(q, k, v, {mask, causal, scale, dropout}) → y",
     .meaning = "Weighted mean of the rows of v, by the softmax of how well keys fit a query.",
     .formula = "y = softmax(scale · q kᵀ + mask) v",
     .shapes = "q [..., T, D]   k [..., S, D]   v [..., S, E]   mask [..., T, S]   y [..., T, E]",
@@ -313,11 +314,13 @@ AttentionAttrs attributes(const Tensor& q, const AttentionOptions& options) {
 Tensor attention_composite(TensorArg q, TensorArg k, TensorArg v, const AttentionOptions& options) {
   CallScope scope(q.site);
   check_attention(*q, *k, *v, options.mask);
-  return matmul(attention_weights(*q, *k, options.mask, attributes(*q, options)), v);
+  const Tensor weights = attention_weights(*q, *k, options.mask, attributes(*q, options));
+  return matmul(options.dropout == 0 ? weights : dropout(weights, options.dropout), v);
 }
 
 Tensor scaled_dot_product_attention(TensorArg q, TensorArg k, TensorArg v,
                                     const AttentionOptions& options) {
+  if (options.dropout != 0) return attention_composite(q, k, v, options);
   return run(kAttention, {q, k, v, options.mask}, attributes(*q, options));
 }
 

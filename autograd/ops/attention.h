@@ -11,12 +11,14 @@ struct AttentionOptions {
   Tensor mask;
   bool causal = false;          // query i may look at keys 0 … i (upper left corner)
   std::optional<double> scale;  // default 1/√D
+  double dropout = 0;           // probability that a weight is dropped; the others grow
 };
 
 // Scaled dot-product attention: y = softmax(scale · q kᵀ + mask) v. q [..., T, D], k [..., S, D],
 // v [..., S, E], y [..., T, E]; leading dimensions (batch, heads) broadcast. A query that may look
-// nowhere gives 0, and gradients of 0. Fused: memory grows with T + S, not with T · S. Raises
-// ShapeError and DTypeError.
+// nowhere gives 0, and gradients of 0. Fused, so that memory grows with T + S and not with T · S,
+// unless weights are dropped. Raises ShapeError and DTypeError, and ValueError for dropout outside
+// [0, 1].
 Tensor scaled_dot_product_attention(TensorArg q, TensorArg k, TensorArg v,
                                     const AttentionOptions& options = {});
 // The same from public ops, with all T · S probabilities in memory: the reference of the fused

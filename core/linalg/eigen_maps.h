@@ -9,18 +9,22 @@
 // What the sources of this folder share: row-major maps and the loop over a batch.
 namespace cutaway::dense {
 
-template <class T>
-using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-template <class T>
-using Dense = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
+// Note: precision. Everything is computed in f64; f32 is converted on the way in and out. That is
+// more exact, and Eigen's templates are compiled once.
+using Matrix = Eigen::MatrixXd;
 
 template <class T>
-Eigen::Map<const RowMajor<T>> matrix(const T* p, int64_t i, int64_t rows, int64_t columns) {
-  return {p + i * rows * columns, rows, columns};
+using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+// Matrix number i of a batch.
+template <class T>
+Matrix load(const T* p, int64_t i, int64_t rows, int64_t columns) {
+  return Eigen::Map<const RowMajor<T>>(p + i * rows * columns, rows, columns)
+      .template cast<double>();
 }
 template <class T>
-Eigen::Map<RowMajor<T>> matrix(T* p, int64_t i, int64_t rows, int64_t columns) {
-  return {p + i * rows * columns, rows, columns};
+void store(T* p, int64_t i, const Matrix& x) {
+  Eigen::Map<RowMajor<T>>(p + i * x.size(), x.rows(), x.cols()) = x.template cast<T>();
 }
 
 // Calls one(i) → ok for every matrix, several at a time when they are many. Returns the first that

@@ -6,42 +6,44 @@
 namespace cutaway::dense {
 namespace {
 
-template <class T>
-using Lu = Eigen::PartialPivLU<Dense<T>>;
+using Lu = Eigen::PartialPivLU<Matrix>;
 
-template <class T>
-bool has_zero_pivot(const Lu<T>& lu) {
-  return (lu.matrixLU().diagonal().array() == T(0)).any();
-}
+bool has_zero_pivot(const Lu& lu) { return (lu.matrixLU().diagonal().array() == 0).any(); }
 
 // Ratio of the smallest to the largest pivot, 0 for a singular matrix.
-template <class T>
-T pivot_ratio(const Lu<T>& lu) {
+double pivot_ratio(const Lu& lu) {
   const auto pivots = lu.matrixLU().diagonal().array().abs();
-  const T largest = pivots.maxCoeff();
-  return largest > 0 ? pivots.minCoeff() / largest : T(0);
+  const double largest = pivots.maxCoeff();
+  return largest > 0 ? pivots.minCoeff() / largest : 0;
 }
 
 // Below it the inverse is not trusted for the gradient of a determinant.
 template <class T>
-T least_ratio() {
-  return std::sqrt(std::numeric_limits<T>::epsilon());
+double least_ratio() {
+  return std::sqrt(double(std::numeric_limits<T>::epsilon()));
 }
 
 // From a = u diag(s) vᵀ: det(u) det(v) · u diag(∏_{j≠i} s_j) vᵀ. No division, so rank does not
 // matter.
-template <class T>
-Dense<T> cofactor_by_svd(const Dense<T>& a) {
-  const Eigen::JacobiSVD<Dense<T>> svd(a, Eigen::ComputeFullU | Eigen::ComputeFullV);
+Matrix cofactor_by_svd(const Matrix& a) {
+  const Eigen::JacobiSVD<Matrix> svd(a, Eigen::ComputeFullU | Eigen::ComputeFullV);
   const auto& s = svd.singularValues();
-  Eigen::Matrix<T, Eigen::Dynamic, 1> others(s.size());
+  Eigen::VectorXd others(s.size());
   for (Eigen::Index i = 0; i < s.size(); ++i) {
-    T product = 1;
-    for (Eigen::Index j = 0; j < s.size(); ++j) product *= j == i ? T(1) : s[j];
+    double product = 1;
+    for (Eigen::Index j = 0; j < s.size(); ++j) product *= j == i ? 1 : s[j];
     others[i] = product;
   }
-  const T sign = svd.matrixU().determinant() * svd.matrixV().determinant() > 0 ? T(1) : T(-1);
-  return sign * (svd.matrixU() * others.asDiagonal() * svd.matrixV().transpose());
+  const double sign = Lu(svd.matrixU()).determinant() * Lu(svd.matrixV()).determinant();
+  return (sign > 0 ? 1 : -1) * (svd.matrixU() * others.asDiagonal() * svd.matrixV().transpose());
+}
+
+// Solves in place; `upper` says how m itself is.
+void solve_in_place(const Matrix& m, bool upper, bool unit, Matrix& y) {
+  if (upper && unit) m.triangularView<Eigen::UnitUpper>().solveInPlace(y);
+  if (upper && !unit) m.triangularView<Eigen::Upper>().solveInPlace(y);
+  if (!upper && unit) m.triangularView<Eigen::UnitLower>().solveInPlace(y);
+  if (!upper && !unit) m.triangularView<Eigen::Lower>().solveInPlace(y);
 }
 
 }  // namespace
@@ -50,10 +52,9 @@ template <class T>
 Fault cholesky(int64_t batch, int64_t n, const T* a, T* l) {
   if (n == 0) return -1;
   return each(batch, n, [&](int64_t i) {
-    const auto x = matrix(a, i, n, n);
-    const Dense<T> symmetric = (x + x.transpose()) / T(2);
-    const Eigen::LLT<Dense<T>> llt(symmetric);
-    matrix(l, i, n, n) = Dense<T>(llt.matrixL());
+    const Matrix x = load(a, i, n, n);
+    const Eigen::LLT<Matrix> llt((x + x.transpose()) / 2);
+    store(l, i, llt.matrixL());
     return llt.info() == Eigen::Success;
   });
 }
@@ -62,9 +63,9 @@ template <class T>
 Fault solve(int64_t batch, int64_t n, int64_t columns, const T* a, const T* b, T* x) {
   if (n == 0) return -1;
   return each(batch, n, [&](int64_t i) {
-    const Lu<T> lu{Dense<T>(matrix(a, i, n, n))};
+    const Lu lu(load(a, i, n, n));
     if (has_zero_pivot(lu)) return false;
-    if (columns > 0) matrix(x, i, n, columns) = lu.solve(Dense<T>(matrix(b, i, n, columns)));
+    if (columns > 0) store(x, i, lu.solve(load(b, i, n, columns)));
     return true;
   });
 }
@@ -74,17 +75,13 @@ Fault solve_triangular(int64_t batch, int64_t n, int64_t columns, const Triangle
                        const T* b, T* x) {
   if (n == 0) return -1;
   return each(batch, n, [&](int64_t i) {
-    const auto stored = matrix(a, i, n, n);
-    if (!form.unit && (stored.diagonal().array() == T(0)).any()) return false;
+    Matrix m = load(a, i, n, n);
+    if (!form.unit && (m.diagonal().array() == 0).any()) return false;
     if (columns == 0) return true;
-    const Dense<T> m = form.transpose ? Dense<T>(stored.transpose()) : Dense<T>(stored);
-    Dense<T> y = matrix(b, i, n, columns);
-    const bool upper = form.upper != form.transpose;
-    if (upper && form.unit) m.template triangularView<Eigen::UnitUpper>().solveInPlace(y);
-    if (upper && !form.unit) m.template triangularView<Eigen::Upper>().solveInPlace(y);
-    if (!upper && form.unit) m.template triangularView<Eigen::UnitLower>().solveInPlace(y);
-    if (!upper && !form.unit) m.template triangularView<Eigen::Lower>().solveInPlace(y);
-    matrix(x, i, n, columns) = y;
+    if (form.transpose) m.transposeInPlace();
+    Matrix y = load(b, i, n, columns);
+    solve_in_place(m, form.upper != form.transpose, form.unit, y);
+    store(x, i, y);
     return true;
   });
 }
@@ -93,9 +90,9 @@ template <class T>
 Fault inverse(int64_t batch, int64_t n, const T* a, T* y) {
   if (n == 0) return -1;
   return each(batch, n, [&](int64_t i) {
-    const Lu<T> lu{Dense<T>(matrix(a, i, n, n))};
+    const Lu lu(load(a, i, n, n));
     if (has_zero_pivot(lu)) return false;
-    matrix(y, i, n, n) = lu.inverse();
+    store(y, i, lu.solve(Matrix::Identity(n, n)));
     return true;
   });
 }
@@ -103,7 +100,7 @@ Fault inverse(int64_t batch, int64_t n, const T* a, T* y) {
 template <class T>
 void det(int64_t batch, int64_t n, const T* a, T* d) {
   each(batch, n, [&](int64_t i) {
-    d[i] = n == 0 ? T(1) : Lu<T>{Dense<T>(matrix(a, i, n, n))}.determinant();
+    d[i] = n == 0 ? T(1) : T(Lu(load(a, i, n, n)).determinant());
     return true;
   });
 }
@@ -114,15 +111,14 @@ void slogdet(int64_t batch, int64_t n, const T* a, T* sign, T* log) {
     sign[i] = 1;
     log[i] = 0;
     if (n == 0) return true;
-    const Lu<T> lu{Dense<T>(matrix(a, i, n, n))};
-    T s = T(lu.permutationP().determinant());
-    double sum = 0;
+    const Lu lu(load(a, i, n, n));
+    double s = double(lu.permutationP().determinant()), sum = 0;
     for (int64_t k = 0; k < n; ++k) {
-      const T pivot = lu.matrixLU()(k, k);
-      s = pivot == 0 ? T(0) : pivot < 0 ? -s : s;
-      sum += std::log(std::fabs(double(pivot)));
+      const double pivot = lu.matrixLU()(k, k);
+      s = pivot == 0 ? 0 : pivot < 0 ? -s : s;
+      sum += std::log(std::fabs(pivot));
     }
-    sign[i] = s;
+    sign[i] = T(s);
     log[i] = T(sum);
     return true;
   });
@@ -132,13 +128,16 @@ template <class T>
 void cofactor(int64_t batch, int64_t n, const T* a, T* c) {
   if (n == 0) return;
   each(batch, n, [&](int64_t i) {
-    const Dense<T> x = matrix(a, i, n, n);
-    const Lu<T> lu(x);
-    const T determinant = lu.determinant();
-    const bool regular = pivot_ratio(lu) > least_ratio<T>() &&
-                         std::fabs(determinant) > std::numeric_limits<T>::min();
-    matrix(c, i, n, n) =
-        regular ? Dense<T>(determinant * lu.inverse().transpose()) : cofactor_by_svd<T>(x);
+    const Matrix x = load(a, i, n, n);
+    const Lu lu(x);
+    const double determinant = lu.determinant();
+    if (pivot_ratio(lu) > least_ratio<double>() &&
+        std::fabs(determinant) > std::numeric_limits<double>::min()) {
+      const Matrix inverse = lu.solve(Matrix::Identity(n, n));
+      store(c, i, determinant * inverse.transpose());
+    } else {
+      store(c, i, cofactor_by_svd(x));
+    }
     return true;
   });
 }
@@ -146,10 +145,8 @@ void cofactor(int64_t batch, int64_t n, const T* a, T* c) {
 template <class T>
 bool nearly_singular(int64_t batch, int64_t n, const T* a) {
   if (n == 0) return false;
-  return each(batch, n, [&](int64_t i) {
-           const Lu<T> lu{Dense<T>(matrix(a, i, n, n))};
-           return pivot_ratio(lu) > least_ratio<T>();
-         }) >= 0;
+  return each(batch, n,
+              [&](int64_t i) { return pivot_ratio(Lu(load(a, i, n, n))) > least_ratio<T>(); }) >= 0;
 }
 
 #define CUTAWAY_INSTANTIATE(T)                                                             \

@@ -1,22 +1,41 @@
+#include <algorithm>
+
 #include <cutaway/core/linalg/eigen_maps.h>
 
 namespace cutaway::dense {
 
+namespace {
+
+struct Factors {
+  Matrix q, r;
+};
+
+// The diagonal of r is made not negative.
+Factors factor(const Matrix& x) {
+  const int64_t k = std::min(x.rows(), x.cols());
+  const Eigen::HouseholderQR<Matrix> h(x);
+  Factors f{h.householderQ() * Matrix::Identity(x.rows(), k),
+            h.matrixQR().topRows(k).triangularView<Eigen::Upper>()};
+  for (int64_t j = 0; j < k; ++j) {
+    if (!(f.r(j, j) < 0)) continue;
+    f.r.row(j) = -f.r.row(j);
+    f.q.col(j) = -f.q.col(j);
+  }
+  return f;
+}
+
+using SymmetricSolver = Eigen::SelfAdjointEigenSolver<Matrix>;
+using SvdSolver = Eigen::BDCSVD<Matrix>;
+
+}  // namespace
+
 template <class T>
 void qr(int64_t batch, int64_t m, int64_t n, const T* a, T* q, T* r) {
-  const int64_t k = m < n ? m : n;
-  if (k == 0) return;
-  each(batch, m < n ? n : m, [&](int64_t i) {
-    const Eigen::HouseholderQR<Dense<T>> h{Dense<T>(matrix(a, i, m, n))};
-    Dense<T> left = h.householderQ() * Dense<T>::Identity(m, k);
-    Dense<T> right = h.matrixQR().topRows(k).template triangularView<Eigen::Upper>();
-    for (int64_t j = 0; j < k; ++j) {
-      if (!(right(j, j) < 0)) continue;
-      right.row(j) = -right.row(j);
-      left.col(j) = -left.col(j);
-    }
-    matrix(q, i, m, k) = left;
-    matrix(r, i, k, n) = right;
+  if (m == 0 || n == 0) return;
+  each(batch, std::max(m, n), [&](int64_t i) {
+    const Factors f = factor(load(a, i, m, n));
+    store(q, i, f.q);
+    store(r, i, f.r);
     return true;
   });
 }
@@ -25,29 +44,27 @@ template <class T>
 Fault eigh(int64_t batch, int64_t n, const T* a, T* w, T* v) {
   if (n == 0) return -1;
   return each(batch, n, [&](int64_t i) {
-    const auto x = matrix(a, i, n, n);
+    const Matrix x = load(a, i, n, n);
     if (!x.allFinite()) return false;
-    const Dense<T> symmetric = (x + x.transpose()) / T(2);
-    const Eigen::SelfAdjointEigenSolver<Dense<T>> solver(symmetric);
+    const SymmetricSolver solver((x + x.transpose()) / 2);
     if (solver.info() != Eigen::Success) return false;
-    matrix(w, i, n, 1) = solver.eigenvalues();
-    matrix(v, i, n, n) = solver.eigenvectors();
+    store(w, i, solver.eigenvalues());
+    store(v, i, solver.eigenvectors());
     return true;
   });
 }
 
 template <class T>
 Fault svd(int64_t batch, int64_t m, int64_t n, const T* a, T* u, T* s, T* vh) {
-  const int64_t k = m < n ? m : n;
-  if (k == 0) return -1;
-  return each(batch, m < n ? n : m, [&](int64_t i) {
-    const Dense<T> x = matrix(a, i, m, n);
+  if (m == 0 || n == 0) return -1;
+  return each(batch, std::max(m, n), [&](int64_t i) {
+    const Matrix x = load(a, i, m, n);
     if (!x.allFinite()) return false;
-    const Eigen::BDCSVD<Dense<T>> solver(x, Eigen::ComputeThinU | Eigen::ComputeThinV);
+    const SvdSolver solver(x, Eigen::ComputeThinU | Eigen::ComputeThinV);
     if (solver.info() != Eigen::Success) return false;
-    matrix(u, i, m, k) = solver.matrixU();
-    matrix(s, i, k, 1) = solver.singularValues();
-    matrix(vh, i, k, n) = solver.matrixV().transpose();
+    store(u, i, solver.matrixU());
+    store(s, i, solver.singularValues());
+    store(vh, i, solver.matrixV().transpose());
     return true;
   });
 }

@@ -6,7 +6,9 @@
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/alloc/pool.h>
+#include <cutaway/core/error.h>
 #include <cutaway/core/parallel.h>
+#include <cutaway/core/rng.h>
 
 namespace cutaway {
 namespace {
@@ -119,6 +121,19 @@ TEST(Attention, GradientOfAnAddedMask) {
   }
   EXPECT_NEAR(sum, 0, 1e-14);  // adding a number to a whole row changes nothing
   EXPECT_NE(d[0], 0);
+}
+
+TEST(Attention, DropoutDropsWeightsAndKeepsTheMean) {
+  manual_seed(3);
+  const Tensor q = zeros({1, 400, 2}), v = ones({1, 50, 1});
+  const Tensor y = scaled_dot_product_attention(q, zeros({1, 50, 2}), v, {.dropout = 0.5});
+  double sum = 0;
+  for (const double x : y.to_vector()) {
+    EXPECT_NEAR(x * 25, std::round(x * 25), 1e-4);  // a whole number of weights 2/50
+    sum += x;
+  }
+  EXPECT_NEAR(sum / 400, 1, 0.03);  // five standard deviations of the mean
+  EXPECT_THROW(scaled_dot_product_attention(q, q, q, {.dropout = 1.5}), ValueError);
 }
 
 TEST(Attention, NaNIsNotHidden) {
