@@ -177,6 +177,8 @@ class Run {
     ProgressLine line(settings_.quiet, fmt::format("epoch {}/{}", epoch + 1, config_.epochs),
                       per_epoch, loader_->position().batch);
     model_->train();
+    const auto epoch_begin = Clock::now();
+    int64_t epoch_examples = 0;
     auto window = Clock::now();
     int64_t window_examples = 0;
     bool stopped = InterruptGuard::requested() || progress_.step >= stop_at;
@@ -184,6 +186,7 @@ class Run {
       for (const auto& [x, y] : *loader_) {
         train_step(x, y);
         window_examples += x.size(0);
+        epoch_examples += x.size(0);
         const double rate = double(window_examples) / std::max(seconds_since(window), 1e-9);
         const double mean = progress_.loss_sum / double(std::max<int64_t>(progress_.seen, 1));
         progress_.position = loader_->position();
@@ -200,7 +203,7 @@ class Run {
     }
     const double mean = progress_.loss_sum / double(std::max<int64_t>(progress_.seen, 1));
     line.update(progress_.position.batch, mean,
-                double(window_examples) / std::max(seconds_since(window), 1e-9), true);
+                double(epoch_examples) / std::max(seconds_since(epoch_begin), 1e-9), true);
     line.finish();
     if (progress_.position.batch < per_epoch && stopped) return false;
     end_epoch(epoch, mean);
