@@ -7,7 +7,8 @@ namespace {
 
 [[gnu::cold]] std::string compose(const char* op, std::string_view rule, std::string_view hint) {
   const Context& c = context();
-  std::string text = "[" + std::string(op ? op : "cutaway") + "] " + std::string(rule);
+  std::string text = "[";
+  text.append(op ? op : "cutaway").append("] ").append(rule);
   if (c.module) text += "\n  at  " + module_path(c.module);
   if (c.call_depth > 0 && c.site.line() > 0) {
     text += "\n  in  " + std::string(c.site.file_name()) + ":" + std::to_string(c.site.line());

@@ -142,9 +142,9 @@ TEST_F(Trace, AFileThatCannotBeWrittenIsAnError) {
 
 // Runs one suite of this program in a process of its own, under an environment; its output.
 std::string run_child(const std::string& environment, const std::string& filter) {
-  const std::string command = environment + " '" +
-                              std::filesystem::read_symlink("/proc/self/exe").string() +
-                              "' --gtest_also_run_disabled_tests --gtest_filter=" + filter + " 2>&1";
+  const std::string command =
+      environment + " '" + std::filesystem::read_symlink("/proc/self/exe").string() +
+      "' --gtest_also_run_disabled_tests --gtest_filter=" + filter + " 2>&1";
   std::FILE* pipe = popen(command.c_str(), "r");
   std::string out;
   for (int c = pipe ? std::fgetc(pipe) : EOF; c != EOF; c = std::fgetc(pipe)) out += char(c);
@@ -164,7 +164,8 @@ TEST_F(Trace, TheEnvironmentTracesFromTheStart) {
   run_child("CUTAWAY_TRACE=" + path_, "TraceChild.DISABLED_OneOp");
   std::ifstream file(path_);
   EXPECT_EQ(json::parse(file).at("traceEvents").at(0).at("name"), "softmax");
-  const std::string bad = run_child("CUTAWAY_TRACE=/nonexistent/t.json", "TraceChild.DISABLED_OneOp");
+  const std::string bad =
+      run_child("CUTAWAY_TRACE=/nonexistent/t.json", "TraceChild.DISABLED_OneOp");
   EXPECT_NE(bad.find("[trace] cannot write /nonexistent/t.json"), std::string::npos) << bad;
 }
 
