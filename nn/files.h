@@ -12,7 +12,8 @@ struct LoadOptions {
   bool strict = true;  // names must agree exactly
 };
 // Reads such a file into a module, converting types. Everything is checked before anything is
-// written. Raises IoError for a broken file, ValueError for other names, ShapeError for other sizes.
+// written. Raises IoError for a broken file, ValueError for other names, ShapeError for other
+// sizes.
 void load(Module& module, const std::string& path, LoadOptions options = {});
 
 }  // namespace cutaway::nn

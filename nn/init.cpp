@@ -1,7 +1,7 @@
 #include <cutaway/nn/init.h>
 
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 #include <utility>
 
 #include <cutaway/autograd/autograd.h>
@@ -114,12 +114,17 @@ void orthonormalise(std::vector<double>& m, int64_t rows, int64_t cols) {
 
 double calculate_gain(Nonlinearity nonlinearity, double slope) {
   switch (nonlinearity) {
-    case Nonlinearity::tanh: return 5.0 / 3;
-    case Nonlinearity::relu: return std::sqrt(2.0);
-    case Nonlinearity::leaky_relu: return std::sqrt(2 / (1 + slope * slope));
-    case Nonlinearity::selu: return 0.75;
+    case Nonlinearity::tanh:
+      return 5.0 / 3;
+    case Nonlinearity::relu:
+      return std::sqrt(2.0);
+    case Nonlinearity::leaky_relu:
+      return std::sqrt(2 / (1 + slope * slope));
+    case Nonlinearity::selu:
+      return 0.75;
     case Nonlinearity::linear:
-    case Nonlinearity::sigmoid: break;
+    case Nonlinearity::sigmoid:
+      break;
   }
   return 1;
 }
@@ -127,8 +132,8 @@ double calculate_gain(Nonlinearity nonlinearity, double slope) {
 Fans fans(const Tensor& weight) {
   const Shape& s = weight.sizes();
   if (s.rank() < 2) {
-    throw ShapeError("init", fmt::format("fans need a weight with at least 2 dimensions; got {}",
-                                         to_string(s)));
+    throw ShapeError(
+        "init", fmt::format("fans need a weight with at least 2 dimensions; got {}", to_string(s)));
   }
   const int64_t kernel = s.slice(2, s.rank()).numel();
   return {s[1] * kernel, s[0] * kernel};
@@ -201,8 +206,8 @@ Tensor kaiming_normal_(Tensor t, const KaimingOptions& o) {
 Tensor orthogonal_(Tensor t, double gain) {
   require_floating("orthogonal_", t);
   if (t.dim() < 2) {
-    throw ShapeError("orthogonal_", fmt::format("needs at least 2 dimensions; got {}",
-                                                to_string(t.sizes())));
+    throw ShapeError("orthogonal_",
+                     fmt::format("needs at least 2 dimensions; got {}", to_string(t.sizes())));
   }
   if (t.is_meta() || t.numel() == 0) return t;
   const int64_t rows = t.size(0), cols = t.numel() / rows;

@@ -1,10 +1,10 @@
 #pragma once
 #include <cutaway/core/tensor.h>
 
-// Values of fresh parameters. Names and meaning are those of torch.nn.init. All functions write into
-// the tensor, for all its handles and without history, and return it; random ones draw from the
-// default generator, so that manual_seed fixes a model. Raise ShapeError, DTypeError for other than
-// floating tensors, ValueError for arguments outside their range.
+// Values of fresh parameters. Names and meaning are those of torch.nn.init. All functions write
+// into the tensor, for all its handles and without history, and return it; random ones draw from
+// the default generator, so that manual_seed fixes a model. Raise ShapeError, DTypeError for other
+// than floating tensors, ValueError for arguments outside their range.
 namespace cutaway::nn::init {
 
 // What follows the layer; sets the gain that keeps the variance of activations.
@@ -30,7 +30,8 @@ struct TruncNormalOptions {
   double mean = 0, std = 1, lo = -2, hi = 2;
 };
 Tensor trunc_normal_(Tensor t, const TruncNormalOptions& options = {});
-// Uniform in ±gain √(6 / (in + out)), normal with std gain √(2 / (in + out)) (Glorot & Bengio 2010).
+// Uniform in ±gain √(6 / (in + out)), normal with std gain √(2 / (in + out)) (Glorot & Bengio
+// 2010).
 Tensor xavier_uniform_(Tensor t, double gain = 1);
 Tensor xavier_normal_(Tensor t, double gain = 1);
 

@@ -33,9 +33,10 @@ Shape row_sizes(const Shape& sizes) {
 
 [[noreturn]] void throw_class(const char* op, int64_t at, int64_t got, int64_t classes,
                               int64_t ignore_index) {
-  throw IndexError(op, fmt::format("class indices must lie in [0,{}) or be ignore_index = {}; got {} "
-                                   "in row {} of the target",
-                                   classes, ignore_index, got, at));
+  throw IndexError(op,
+                   fmt::format("class indices must lie in [0,{}) or be ignore_index = {}; got {} "
+                               "in row {} of the target",
+                               classes, ignore_index, got, at));
 }
 
 void check_target(const Call& c, const Tensor& x, const Tensor& target, bool normalized) {
@@ -46,11 +47,13 @@ void check_target(const Call& c, const Tensor& x, const Tensor& target, bool nor
                                      to_string(x.sizes())));
   }
   if (x.size(class_dim(x.sizes())) < 1) {
-    throw ShapeError(op, fmt::format("there must be at least one class; got {}", to_string(x.sizes())));
+    throw ShapeError(op,
+                     fmt::format("there must be at least one class; got {}", to_string(x.sizes())));
   }
   if (target.dtype() == DType::boolean || (normalized && soft(target))) {
-    throw DTypeError(op, fmt::format("the target must hold class indices{}; got {}, need i64",
-                                     normalized ? "" : " or probabilities", name_of(target.dtype())));
+    throw DTypeError(op,
+                     fmt::format("the target must hold class indices{}; got {}, need i64",
+                                 normalized ? "" : " or probabilities", name_of(target.dtype())));
   }
   const Shape need = soft(target) ? x.sizes() : row_sizes(x.sizes());
   if (target.sizes() != need) {
@@ -63,8 +66,9 @@ void check_target(const Call& c, const Tensor& x, const Tensor& target, bool nor
                          : "class probabilities must be floating: target.to(DType::f32)");
   }
   if (soft(target) && target.dtype() != x.dtype()) {
-    throw DTypeError(op, fmt::format("probabilities must have the type of the logits; got {}, need {}",
-                                     name_of(target.dtype()), name_of(x.dtype())));
+    throw DTypeError(op,
+                     fmt::format("probabilities must have the type of the logits; got {}, need {}",
+                                 name_of(target.dtype()), name_of(x.dtype())));
   }
 }
 
@@ -73,14 +77,15 @@ void check_weight(const Call& c, const Tensor& x) {
   const Tensor& weight = c.in(2);
   const Shape need{x.size(class_dim(x.sizes()))};
   if (weight.sizes() != need) {
-    throw ShapeError(c.op.name, fmt::format("weight has one entry a class; got weight {}, logits {}; "
-                                            "need weight {}",
-                                            to_string(weight.sizes()), to_string(x.sizes()),
-                                            to_string(need)));
+    throw ShapeError(c.op.name,
+                     fmt::format("weight has one entry a class; got weight {}, logits {}; "
+                                 "need weight {}",
+                                 to_string(weight.sizes()), to_string(x.sizes()), to_string(need)));
   }
   if (weight.dtype() != x.dtype()) {
-    throw DTypeError(c.op.name, fmt::format("weight must have the type of the logits; got {}, need {}",
-                                            name_of(weight.dtype()), name_of(x.dtype())));
+    throw DTypeError(c.op.name,
+                     fmt::format("weight must have the type of the logits; got {}, need {}",
+                                 name_of(weight.dtype()), name_of(x.dtype())));
   }
 }
 
@@ -133,8 +138,8 @@ void forward(Call& c) {
   check_target(c, x, target, attrs.normalized);
   check_weight(c, x);
   if (!(attrs.smoothing >= 0 && attrs.smoothing <= 1)) {
-    throw ValueError(c.op.name, fmt::format("label_smoothing must lie in [0, 1]; got {}",
-                                            attrs.smoothing));
+    throw ValueError(c.op.name,
+                     fmt::format("label_smoothing must lie in [0, 1]; got {}", attrs.smoothing));
   }
   const Shape rows = row_sizes(x.sizes());
   const Shape result = attrs.reduction == Reduction::none ? rows : Shape{};
@@ -224,7 +229,8 @@ void fast_backward(Backward& b) {
 
 const OpRecord kCrossEntropy{
     .name = "cross_entropy",
-    .signature = "cross_entropy(logits, target, {weight, ignore_index, label_smoothing, reduction}) → y",
+    .signature =
+        "cross_entropy(logits, target, {weight, ignore_index, label_smoothing, reduction}) → y",
     .meaning = "Cross entropy of scores against class indices or class probabilities.",
     .formula = "y = −Σ_c q_c w_c log softmax(x)_c,  q = (1 − ε) t + ε/C; mean: / Σ w_t",
     .shapes = "logits [N,C,d…]   target [N,d…] or [N,C,d…]   weight [C]   y [] or [N,d…]",

@@ -63,13 +63,15 @@ Sample& add(SampleList& list, const char* label, Tensors inputs, const Case& o) 
       [o](const Tensors& in) -> Tensors {
         const Tensor weight = o.weight.defined() ? o.weight.to(in[0].dtype()) : Tensor();
         if (o.normalized) {
-          return {nll_loss(in[0], in[1],
-                           {.weight = weight, .ignore_index = o.ignore_index,
-                            .reduction = o.reduction})};
+          return {nll_loss(
+              in[0], in[1],
+              {.weight = weight, .ignore_index = o.ignore_index, .reduction = o.reduction})};
         }
         return {cross_entropy(in[0], in[1],
-                              {.weight = weight, .ignore_index = o.ignore_index,
-                               .label_smoothing = o.smoothing, .reduction = o.reduction})};
+                              {.weight = weight,
+                               .ignore_index = o.ignore_index,
+                               .label_smoothing = o.smoothing,
+                               .reduction = o.reduction})};
       },
       [o](const Tensors& in) { return reference(o, in); });
 }
@@ -80,17 +82,35 @@ Tensor classes(std::initializer_list<int64_t> list) {
 
 void add_errors(SampleList& list, const char* op, Tensor (*call)(const Tensor&, const Tensor&)) {
   const std::string tag = std::string("[") + op + "] ";
-  list.error("class out of range", [=] { call(zeros({2, 3}), classes({0, 3})); },
-             tag + "class indices must lie in [0,3) or be ignore_index = -100; got 3 in row 1");
-  list.error("no classes", [=] { call(zeros({}), classes({0})); },
-             tag + "logits need a dimension of classes; got []");
-  list.error("other rows", [=] { call(zeros({2, 3}), classes({0, 1, 2})); },
-             tag + "sizes of target and logits do not fit; got logits [2,3], target [3]; need "
-                   "target [2]");
-  list.error("integer logits", [=] { call(classes({1, 2}), classes({0})); },
-             tag + "does not accept i64");
-  list.error("bool target", [=] { call(zeros({2, 3}), zeros({2}, {.dtype = DType::boolean})); },
-             tag + "the target must hold class indices");
+  list.error(
+      "class out of range",
+      [=] {
+        call(zeros({2, 3}), classes({0, 3}));
+      },
+      tag + "class indices must lie in [0,3) or be ignore_index = -100; got 3 in row 1");
+  list.error(
+      "no classes", [=] { call(zeros({}), classes({0})); },
+      tag + "logits need a dimension of classes; got []");
+  list.error(
+      "other rows",
+      [=] {
+        call(zeros({2, 3}), classes({0, 1, 2}));
+      },
+      tag +
+          "sizes of target and logits do not fit; got logits [2,3], target [3]; need "
+          "target [2]");
+  list.error(
+      "integer logits",
+      [=] {
+        call(classes({1, 2}), classes({0}));
+      },
+      tag + "does not accept i64");
+  list.error(
+      "bool target",
+      [=] {
+        call(zeros({2, 3}), zeros({2}, {.dtype = DType::boolean}));
+      },
+      tag + "the target must hold class indices");
 }
 
 }  // namespace
@@ -116,21 +136,28 @@ void cross_entropy_samples(SampleList& list) {
       {.weight = weight});
   add(list, "probabilities", {list.randn({3, 4}), list.uniform({3, 4}, 0, 0.5)}, {});
   add(list, "probabilities, smoothing, none",
-      {list.randn({2, 3, 2}), list.uniform({2, 3, 2}, 0, 0.5)}, {.smoothing = 0.1,
-                                                                .reduction = none});
+      {list.randn({2, 3, 2}), list.uniform({2, 3, 2}, 0, 0.5)},
+      {.smoothing = 0.1, .reduction = none});
   add(list, "many classes", {list.randn({3, 1003}), list.integers({3}, 0, 1003)}, {}).grad = false;
   add(list, "many rows", {list.randn({3001, 7}), list.integers({3001}, 0, 7)}, {}).grad = false;
   add(list, "many positions", {list.randn({3, 5, 301}), list.integers({3, 301}, 0, 5)},
       {.reduction = none})
       .grad = false;
-  add_errors(list, "cross_entropy", [](const Tensor& x, const Tensor& t) {
-    return cross_entropy(x, t);
-  });
-  list.error("smoothing", [] { cross_entropy(zeros({1, 3}), classes({0}), {.label_smoothing = 2}); },
-             "[cross_entropy] label_smoothing must lie in [0, 1]; got 2");
-  list.error("weight", [] { cross_entropy(zeros({1, 3}), classes({0}), {.weight = ones({2})}); },
-             "[cross_entropy] weight has one entry a class; got weight [2], logits [1,3]; need "
-             "weight [3]");
+  add_errors(list, "cross_entropy",
+             [](const Tensor& x, const Tensor& t) { return cross_entropy(x, t); });
+  list.error(
+      "smoothing",
+      [] {
+        cross_entropy(zeros({1, 3}), classes({0}), {.label_smoothing = 2});
+      },
+      "[cross_entropy] label_smoothing must lie in [0, 1]; got 2");
+  list.error(
+      "weight",
+      [] {
+        cross_entropy(zeros({1, 3}), classes({0}), {.weight = ones({2})});
+      },
+      "[cross_entropy] weight has one entry a class; got weight [2], logits [1,3]; need "
+      "weight [3]");
 }
 
 void nll_loss_samples(SampleList& list) {

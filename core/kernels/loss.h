@@ -12,9 +12,9 @@ struct CrossEntropyArgs {
   const void* soft = nullptr;       // [outer, classes, inner] in the type of x, or null
   const void* weight = nullptr;     // [classes] in the type of x, or null: ones
   void* y = nullptr;                // forward: [outer, inner], or one value
-  double* stats = nullptr;          // [outer·inner + 1]: lse of each row, then the divisor of the mean
-  const void* upstream = nullptr;   // backward: like y
-  void* grad = nullptr;             // backward: like x
+  double* stats = nullptr;  // [outer·inner + 1]: lse of each row, then the divisor of the mean
+  const void* upstream = nullptr;  // backward: like y
+  void* grad = nullptr;            // backward: like x
   int64_t outer = 1, classes = 1, inner = 1;
   int64_t ignore_index = -100;  // rows of this class cost nothing
   double smoothing = 0;

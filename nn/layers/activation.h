@@ -102,7 +102,9 @@ struct HardtanhOptions {
 class Hardtanh : public Module {
  public:
   explicit Hardtanh(const HardtanhOptions& options = {}) : options_(options) {}
-  Tensor forward(const Tensor& x) override { return hardtanh(x, options_.min_val, options_.max_val); }
+  Tensor forward(const Tensor& x) override {
+    return hardtanh(x, options_.min_val, options_.max_val);
+  }
 
  private:
   HardtanhOptions options_;

@@ -20,7 +20,8 @@ ModuleList& ModuleList::operator=(const ModuleList& other) {
 
 void ModuleList::own(const std::string& name, std::unique_ptr<Module> module, Copy copy) {
   if (name.empty() || name.find('.') != std::string::npos) {
-    throw ValueError(type(), fmt::format("a name must not be empty or hold a dot; got \"{}\"", name));
+    throw ValueError(type(),
+                     fmt::format("a name must not be empty or hold a dot; got \"{}\"", name));
   }
   for (const Child& c : children_) {
     if (c.name == name) throw ValueError(type(), fmt::format("\"{}\" is appended twice", name));
@@ -38,8 +39,8 @@ Module& ModuleList::operator[](int64_t i) const {
 }
 
 void ModuleList::throw_other_type(int64_t i) const {
-  throw ValueError(type(), fmt::format("layer {} is of type {}, not what was asked for", i,
-                                       (*this)[i].type()));
+  throw ValueError(
+      type(), fmt::format("layer {} is of type {}, not what was asked for", i, (*this)[i].type()));
 }
 
 std::vector<std::pair<std::string, Module*>> ModuleList::heap_children() const {

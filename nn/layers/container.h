@@ -16,8 +16,8 @@ class Function : public Module {
   std::function<Tensor(const Tensor&)> f_;
 };
 
-// Owns layers of any type, in order; their names are "0", "1", … unless given. A copy owns copies of
-// the layers, which share their tensors as copies of all modules do.
+// Owns layers of any type, in order; their names are "0", "1", … unless given. A copy owns copies
+// of the layers, which share their tensors as copies of all modules do.
 class ModuleList : public Module {
  public:
   ModuleList() = default;
@@ -69,13 +69,15 @@ class ModuleList : public Module {
 };
 
 // Calls its layers one after the other:
-//   nn::Sequential net(nn::Linear{{.in = 4, .out = 8}}, nn::ReLU{}, nn::Linear{{.in = 8, .out = 2}});
+//   nn::Sequential net(nn::Linear{{.in = 4, .out = 8}}, nn::ReLU{}, nn::Linear{{.in = 8, .out =
+//   2}});
 class Sequential : public ModuleList {
  public:
   Sequential() = default;
   template <class First, class... More>
-    requires(sizeof...(More) > 0 || !std::derived_from<std::remove_cvref_t<First>, Sequential>)
-  explicit Sequential(First first, More... more) {
+  requires(sizeof...(More) > 0 ||
+           !std::derived_from<std::remove_cvref_t<First>,
+                              Sequential>) explicit Sequential(First first, More... more) {
     append(std::move(first));
     (append(std::move(more)), ...);
   }

@@ -13,13 +13,15 @@ void check_channels(const char* name, int64_t in, int64_t out, int64_t groups) {
   require_at_least(name, "out", out, 1);
   require_at_least(name, "groups", groups, 1);
   if (in % groups != 0 || out % groups != 0) {
-    throw ValueError(name, fmt::format(".groups must divide .in and .out; got groups {}, in {}, out {}",
-                                       groups, in, out));
+    throw ValueError(
+        name, fmt::format(".groups must divide .in and .out; got groups {}, in {}, out {}", groups,
+                          in, out));
   }
 }
 
 // [first, second, kernel…]
-Shape weight_sizes(const char* name, int64_t first, int64_t second, const Dims& kernel, int spatial) {
+Shape weight_sizes(const char* name, int64_t first, int64_t second, const Dims& kernel,
+                   int spatial) {
   Shape sizes{first, second};
   for (const int64_t k : kernel.expand(name, spatial)) {
     require_at_least(name, "kernel", k, 1);
@@ -28,7 +30,8 @@ Shape weight_sizes(const char* name, int64_t first, int64_t second, const Dims& 
   return sizes;
 }
 
-void make_parameters(const Shape& sizes, int64_t out, bool with_bias, Tensor& weight, Tensor& bias) {
+void make_parameters(const Shape& sizes, int64_t out, bool with_bias, Tensor& weight,
+                     Tensor& bias) {
   weight = empty(sizes);
   const double bound = 1 / std::sqrt(double(init::fans(weight).in));
   init::uniform_(weight, -bound, bound);
@@ -40,8 +43,8 @@ void make_parameters(const Shape& sizes, int64_t out, bool with_bias, Tensor& we
 ConvLayer::ConvLayer(const char* name, int spatial, const ConvLayerOptions& o)
     : spatial_(spatial), options_(o) {
   check_channels(name, o.in, o.out, o.groups);
-  make_parameters(weight_sizes(name, o.out, o.in / o.groups, o.kernel, spatial), o.out, o.bias, weight,
-                  bias);
+  make_parameters(weight_sizes(name, o.out, o.in / o.groups, o.kernel, spatial), o.out, o.bias,
+                  weight, bias);
   add("weight", weight);
   add("bias", bias);
   if (o.padding_mode == PadMode::constant) return;
@@ -65,8 +68,8 @@ ConvTransposeLayer::ConvTransposeLayer(const char* name, int spatial,
                                        const ConvTransposeLayerOptions& o)
     : spatial_(spatial), options_(o) {
   check_channels(name, o.in, o.out, o.groups);
-  make_parameters(weight_sizes(name, o.in, o.out / o.groups, o.kernel, spatial), o.out, o.bias, weight,
-                  bias);
+  make_parameters(weight_sizes(name, o.in, o.out / o.groups, o.kernel, spatial), o.out, o.bias,
+                  weight, bias);
   add("weight", weight);
   add("bias", bias);
 }

@@ -27,8 +27,9 @@ BatchNorm::BatchNorm(const char* name, int min_rank, int max_rank, const BatchNo
 
 Tensor BatchNorm::forward(const Tensor& x) {
   if (x.dim() < min_rank_ || x.dim() > max_rank_ || x.size(1) != options_.num_features) {
-    const std::string ranks = min_rank_ == max_rank_ ? fmt::format("{}", min_rank_)
-                                                     : fmt::format("{} or {}", min_rank_, max_rank_);
+    const std::string ranks = min_rank_ == max_rank_
+                                  ? fmt::format("{}", min_rank_)
+                                  : fmt::format("{} or {}", min_rank_, max_rank_);
     throw ShapeError(layer_, fmt::format("x must have {} dimensions and {} channels; got {}", ranks,
                                          options_.num_features, to_string(x.sizes())));
   }
@@ -74,8 +75,9 @@ GroupNorm::GroupNorm(const GroupNormOptions& o) : options_(o) {
   require_at_least("GroupNorm", "num_groups", o.num_groups, 1);
   require_at_least("GroupNorm", "num_channels", o.num_channels, 1);
   if (o.num_channels % o.num_groups != 0) {
-    throw ValueError("GroupNorm", fmt::format(".num_groups must divide .num_channels; got {} and {}",
-                                              o.num_groups, o.num_channels));
+    throw ValueError("GroupNorm",
+                     fmt::format(".num_groups must divide .num_channels; got {} and {}",
+                                 o.num_groups, o.num_channels));
   }
   if (o.affine) {
     weight = ones({o.num_channels});
@@ -86,8 +88,8 @@ GroupNorm::GroupNorm(const GroupNormOptions& o) : options_(o) {
 }
 Tensor GroupNorm::forward(const Tensor& x) {
   if (x.dim() < 2 || x.size(1) != options_.num_channels) {
-    throw ShapeError("GroupNorm", fmt::format("x must have {} channels; got {}", options_.num_channels,
-                                              to_string(x.sizes())));
+    throw ShapeError("GroupNorm", fmt::format("x must have {} channels; got {}",
+                                              options_.num_channels, to_string(x.sizes())));
   }
   return group_norm(x, options_.num_groups, weight, bias, {.eps = options_.eps});
 }

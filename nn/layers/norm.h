@@ -13,9 +13,9 @@ struct BatchNormLayerOptions {
   bool track_running_stats = true;
 };
 // batch_norm with its statistics. In training those of the batch (biased variance), which also move
-// the running ones: running ← (1 − momentum) running + momentum · batch, with the unbiased variance. In
-// eval mode the running statistics, if they are tracked (Ioffe & Szegedy 2015). Raises ShapeError for
-// other ranks or channels, ValueError when a channel has a single value in training.
+// the running ones: running ← (1 − momentum) running + momentum · batch, with the unbiased
+// variance. In eval mode the running statistics, if they are tracked (Ioffe & Szegedy 2015). Raises
+// ShapeError for other ranks or channels, ValueError when a channel has a single value in training.
 class BatchNorm : public Module {
  public:
   Tensor forward(const Tensor& x) override;

@@ -58,33 +58,27 @@ class AdaptivePoolLayer : public Module {
 };
 class AdaptiveMaxPool1d : public AdaptivePoolLayer {
  public:
-  explicit AdaptiveMaxPool1d(const Dims& output)
-      : AdaptivePoolLayer(adaptive_max_pool1d, output) {}
+  explicit AdaptiveMaxPool1d(const Dims& output) : AdaptivePoolLayer(adaptive_max_pool1d, output) {}
 };
 class AdaptiveMaxPool2d : public AdaptivePoolLayer {
  public:
-  explicit AdaptiveMaxPool2d(const Dims& output)
-      : AdaptivePoolLayer(adaptive_max_pool2d, output) {}
+  explicit AdaptiveMaxPool2d(const Dims& output) : AdaptivePoolLayer(adaptive_max_pool2d, output) {}
 };
 class AdaptiveMaxPool3d : public AdaptivePoolLayer {
  public:
-  explicit AdaptiveMaxPool3d(const Dims& output)
-      : AdaptivePoolLayer(adaptive_max_pool3d, output) {}
+  explicit AdaptiveMaxPool3d(const Dims& output) : AdaptivePoolLayer(adaptive_max_pool3d, output) {}
 };
 class AdaptiveAvgPool1d : public AdaptivePoolLayer {
  public:
-  explicit AdaptiveAvgPool1d(const Dims& output)
-      : AdaptivePoolLayer(adaptive_avg_pool1d, output) {}
+  explicit AdaptiveAvgPool1d(const Dims& output) : AdaptivePoolLayer(adaptive_avg_pool1d, output) {}
 };
 class AdaptiveAvgPool2d : public AdaptivePoolLayer {
  public:
-  explicit AdaptiveAvgPool2d(const Dims& output)
-      : AdaptivePoolLayer(adaptive_avg_pool2d, output) {}
+  explicit AdaptiveAvgPool2d(const Dims& output) : AdaptivePoolLayer(adaptive_avg_pool2d, output) {}
 };
 class AdaptiveAvgPool3d : public AdaptivePoolLayer {
  public:
-  explicit AdaptiveAvgPool3d(const Dims& output)
-      : AdaptivePoolLayer(adaptive_avg_pool3d, output) {}
+  explicit AdaptiveAvgPool3d(const Dims& output) : AdaptivePoolLayer(adaptive_avg_pool3d, output) {}
 };
 
 }  // namespace cutaway::nn
