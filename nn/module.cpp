@@ -77,6 +77,7 @@ void Module::collect(const std::string& prefix, std::vector<Slot>& out) {
     out.push_back({prefix + e.name, &member<Tensor>(e), e.kind == Kind::parameter,
                    e.kind != Kind::transient});
   }
+  for (auto& [name, handle] : heap_parameters()) out.push_back({prefix + name, handle, true, true});
   for (auto& [name, child] : named_children()) child->collect(prefix + name + ".", out);
 }
 
@@ -257,6 +258,23 @@ Substitute::~Substitute() {
 }
 
 namespace detail {
+
+void separate(std::vector<Module::Slot> slots, const Device* device) {
+  NoGradGuard no_grad;
+  std::map<TensorImpl*, Tensor> fresh;
+  std::vector<Tensor> before;  // keeps the keys alive
+  for (const Module::Slot& s : slots) {
+    if (!s.handle->defined()) continue;
+    before.push_back(*s.handle);
+    Tensor& t = fresh[s.handle->impl()];
+    if (!t.defined()) {
+      t = empty(s.handle->sizes(), {s.handle->dtype(), device ? *device : s.handle->device()});
+      if (!t.is_meta()) copy_elements(t, *s.handle);
+      t.set_requires_grad(s.handle->requires_grad());
+    }
+    *s.handle = t;
+  }
+}
 
 std::vector<SummaryRow> summarize(Module& copy, const Shape& input, DType dtype) {
   struct Recorder : Module::Observer {

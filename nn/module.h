@@ -94,6 +94,8 @@ class Module {
   void add_buffer(const std::string& name, Tensor& buffer, bool persistent = true);
   // Children that are not members (Sequential, ModuleList) are given here.
   virtual std::vector<std::pair<std::string, Module*>> heap_children() const { return {}; }
+  // Parameters that are not members, such as those of a list of layers.
+  virtual std::vector<std::pair<std::string, Tensor*>> heap_parameters() const { return {}; }
   void set_child_name(Module& child, const std::string& name) const { child.name_ = name; }
 
   // Pushes the module onto the path while alive.
@@ -137,18 +139,18 @@ class Module {
   mutable const ModuleScope* scope_parent_ = nullptr;
 };
 
+namespace detail {
+// Gives every tensor of a module storage of its own, on `device` if given. Handles of one tensor
+// (tied weights) stay handles of one tensor.
+void separate(std::vector<Module::Slot> slots, const Device* device = nullptr);
+}  // namespace detail
+
 // An independent copy: same structure, parameters and buffers with storage of their own, no
 // gradients.
 template <class M>
 M clone(const M& module) {
   M copy = module;
-  for (Module::Slot& s : copy.slots()) {
-    if (!s.handle->defined()) continue;
-    const bool grad = s.handle->requires_grad();
-    Tensor fresh = empty(s.handle->sizes(), {s.handle->dtype(), s.handle->device()});
-    if (!fresh.is_meta()) copy_elements(fresh, *s.handle);
-    *s.handle = fresh.set_requires_grad(grad);
-  }
+  detail::separate(copy.slots());
   return copy;
 }
 
@@ -186,9 +188,7 @@ template <class M>
 std::vector<SummaryRow> summary_rows(const M& module, const Shape& input,
                                      DType dtype = DType::f32) {
   M copy = module;
-  for (Module::Slot& s : copy.slots()) {
-    if (s.handle->defined()) *s.handle = empty(s.handle->sizes(), {s.handle->dtype(), kMeta});
-  }
+  detail::separate(copy.slots(), &kMeta);
   return detail::summarize(copy, input, dtype);
 }
 std::string summary_text(const std::vector<SummaryRow>& rows);
