@@ -21,33 +21,37 @@ namespace cutaway {
 namespace {
 
 [[noreturn, gnu::cold]] void throw_leaf(const char* op, const Tensor& t) {
-  throw AutogradError(op,
-                      fmt::format("a leaf that requires grad cannot be changed in place while gradients "
-                                  "are recorded; got {}",
-                                  to_string(t.sizes())),
-                      "write under NoGradGuard, or use the out-of-place form");
+  throw AutogradError(
+      op,
+      fmt::format("a leaf that requires grad cannot be changed in place while gradients "
+                  "are recorded; got {}",
+                  to_string(t.sizes())),
+      "write under NoGradGuard, or use the out-of-place form");
 }
 
 [[noreturn, gnu::cold]] void throw_view(const char* op, const Tensor& t) {
   std::string name = op;
   name.pop_back();  // add_ → add
-  throw AutogradError(op,
-                      fmt::format("a view that takes part in a recorded computation cannot be changed in "
-                                  "place; got {}",
-                                  to_string(t.sizes())),
-                      "use the out-of-place form " + name + "() and assign its result");
+  throw AutogradError(
+      op,
+      fmt::format("a view that takes part in a recorded computation cannot be changed in "
+                  "place; got {}",
+                  to_string(t.sizes())),
+      "use the out-of-place form " + name + "() and assign its result");
 }
 
 [[noreturn, gnu::cold]] void throw_target(const char* op, const Tensor& t, const Shape& result) {
-  throw ShapeError(op, fmt::format("the result must fit the tensor written to; got {}, need {}",
-                                   to_string(result), to_string(t.sizes())),
+  throw ShapeError(op,
+                   fmt::format("the result must fit the tensor written to; got {}, need {}",
+                               to_string(result), to_string(t.sizes())),
                    "the target is never broadcast");
 }
 
 [[noreturn, gnu::cold]] void throw_narrow(const char* op, DType target, DType result) {
-  throw DTypeError(op, fmt::format("the result does not fit the type of the tensor written to; got {}, "
-                                   "need {}",
-                                   name_of(result), name_of(target)),
+  throw DTypeError(op,
+                   fmt::format("the result does not fit the type of the tensor written to; got {}, "
+                               "need {}",
+                               name_of(result), name_of(target)),
                    "convert the target with to(dtype), or use the out-of-place form");
 }
 
@@ -68,8 +72,9 @@ bool overlaps_otherwise(const Tensor& to, const Tensor& from) {
 // Checks the rules above; true if the op has to be recorded.
 bool must_record(const char* op, const Tensor& t, const Tensor* other) {
   if (repeats_elements(t)) {
-    throw ValueError(op, "elements of the target share memory (an expanded tensor); got " +
-                             to_string(t.sizes()) + " with strides " + to_string(t.strides()),
+    throw ValueError(op,
+                     "elements of the target share memory (an expanded tensor); got " +
+                         to_string(t.sizes()) + " with strides " + to_string(t.strides()),
                      "clone() it first");
   }
   if (!context().grad_enabled) return false;
@@ -143,7 +148,8 @@ void run_tensor(const char* op, PointwiseKernel& kernel, Tensor& t, const Tensor
 
 // A floating literal may be written to integers if it is a whole number of their range.
 void check_whole(const char* op, const Tensor& t, const Scalar& s) {
-  if (!(std::floor(s.f) == s.f && std::fabs(s.f) < 0x1p63)) throw_narrow(op, t.dtype(), kDefaultFloat);
+  if (!(std::floor(s.f) == s.f && std::fabs(s.f) < 0x1p63))
+    throw_narrow(op, t.dtype(), kDefaultFloat);
 }
 
 void check_constant(const char* op, const Tensor& t, const Scalar& s) {

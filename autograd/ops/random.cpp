@@ -115,11 +115,13 @@ const OpRecord kDropout{
         [](Call& c) {
           c.require_dtype(0);
           const DropoutAttrs& a = c.attrs<DropoutAttrs>();
-          const Tensor dense = contiguous_raw(c.in(0));
-          Tensor& out = c.out_like(0, 0);
+          const bool dense = c.in(0).is_contiguous();
+          const Tensor copy = dense ? Tensor() : contiguous_raw(c.in(0));
+          const void* x = dense ? c.in(0).raw() : copy.raw();  // before out takes the buffer
+          Tensor& out = dense ? c.out_like(0, 0) : c.out(0, c.in(0).sizes(), c.in(0).dtype());
           if (c.meta() || out.numel() == 0) return;
           RandomArgs args = random_args(out, a.generator);
-          args.in = dense.raw();
+          args.in = x;
           args.a = 1 - a.p;
           args.b = a.p < 1 ? 1 / (1 - a.p) : 0;
           kernels::random_dropout(out.device(), out.dtype(), args);
