@@ -30,9 +30,10 @@ void gather_forward(Call& c) {
     fits = d == dim || index.sizes()[d] <= x.sizes()[d];
   }
   if (!fits) {
-    throw ShapeError(c.op.name, fmt::format("index must have as many dimensions as x and fit into it "
-                                            "outside of dim {}; got x {}, index {}",
-                                            dim, to_string(x.sizes()), to_string(index.sizes())),
+    throw ShapeError(c.op.name,
+                     fmt::format("index must have as many dimensions as x and fit into it "
+                                 "outside of dim {}; got x {}, index {}",
+                                 dim, to_string(x.sizes()), to_string(index.sizes())),
                      "take_along_dim() broadcasts, index_select() takes a vector");
   }
   const Tensor values = index_values(c.op.name, index);
@@ -79,9 +80,10 @@ void index_select_forward(Call& c) {
   const auto& a = c.attrs<IndexAttrs>();
   const int dim = normalize_dim(c.op.name, a.dim, x.dim());
   if (index.dim() > 1 || x.dim() == 0) {
-    throw ShapeError(c.op.name, fmt::format("needs x with a dimension and a vector as index; got x {}, "
-                                            "index {}",
-                                            to_string(x.sizes()), to_string(index.sizes())),
+    throw ShapeError(c.op.name,
+                     fmt::format("needs x with a dimension and a vector as index; got x {}, "
+                                 "index {}",
+                                 to_string(x.sizes()), to_string(index.sizes())),
                      "gather() and embedding() take more dimensions");
   }
   const Tensor values = index_values(c.op.name, index);
@@ -109,10 +111,10 @@ void embedding_forward(Call& c) {
   const Tensor &weight = c.in(0), &ids = c.in(1);
   const auto [has_padding, padding] = c.attrs<EmbeddingAttrs>();
   if (weight.dim() != 2 || ids.dim() == kMaxRank) {
-    throw ShapeError(c.op.name, fmt::format("needs a table [V,D] and ids of at most {} dimensions; got "
-                                            "weight {}, ids {}",
-                                            kMaxRank - 1, to_string(weight.sizes()),
-                                            to_string(ids.sizes())));
+    throw ShapeError(c.op.name,
+                     fmt::format("needs a table [V,D] and ids of at most {} dimensions; got "
+                                 "weight {}, ids {}",
+                                 kMaxRank - 1, to_string(weight.sizes()), to_string(ids.sizes())));
   }
   const int64_t rows = weight.size(0);
   if (has_padding && (padding < -rows || padding >= rows)) {
@@ -195,8 +197,8 @@ void bincount_forward(Call& c) {
   const int64_t least = c.attrs<BincountAttrs>().least;
   refuse_meta(c.op.name, x);
   if (x.dim() != 1 || !is_integer(x.dtype())) {
-    throw ShapeError(c.op.name, fmt::format("needs a vector of integers; got {} {}", name_of(x.dtype()),
-                                            to_string(x.sizes())));
+    throw ShapeError(c.op.name, fmt::format("needs a vector of integers; got {} {}",
+                                            name_of(x.dtype()), to_string(x.sizes())));
   }
   if (least < 0) {
     throw ValueError(c.op.name, fmt::format("the least size must not be negative; got {}", least));
@@ -242,17 +244,18 @@ const OpRecord kIndexSelect{.name = "index_select",
                             .backward = index_select_backward,
                             .samples = index_select_samples};
 
-const OpRecord kEmbedding{.name = "embedding",
-                          .signature = "embedding(weight, ids, {padding_idx}) → y",
-                          .meaning = "Rows of a table.",
-                          .formula = "y[…, :] = weight[ids[…], :]",
-                          .shapes = "weight [V,D]   ids [...]   y [...,D]",
-                          .dtypes = kAllTypes,
-                          .save_inputs = 0b10,
-                          .forward = embedding_forward,
-                          .backward_text = "dweight[v] = Σ g over the places of v; 0 for padding_idx",
-                          .backward = embedding_backward,
-                          .samples = embedding_samples};
+const OpRecord kEmbedding{
+    .name = "embedding",
+    .signature = "embedding(weight, ids, {padding_idx}) → y",
+    .meaning = "Rows of a table.",
+    .formula = "y[…, :] = weight[ids[…], :]",
+    .shapes = "weight [V,D]   ids [...]   y [...,D]",
+    .dtypes = kAllTypes,
+    .save_inputs = 0b10,
+    .forward = embedding_forward,
+    .backward_text = "dweight[v] = Σ g over the places of v; 0 for padding_idx",
+    .backward = embedding_backward,
+    .samples = embedding_samples};
 
 const OpRecord kOneHot{.name = "one_hot",
                        .signature = "one_hot(ids, classes = -1, dtype = i64) → y",
@@ -283,20 +286,23 @@ Tensor broadcast_beside(const Tensor& t, const Shape& sizes, int dim) {
 // The ids of every element of a [K] list of bags that begin at offsets.
 Tensor bags_of(const Tensor& ids, const Tensor& offsets) {
   if (ids.dim() != 1 || offsets.dim() != 1) {
-    throw ShapeError("embedding_bag", fmt::format("offsets [B] go with ids [K]; got offsets {}, ids {}",
-                                                  to_string(offsets.sizes()), to_string(ids.sizes())));
+    throw ShapeError("embedding_bag",
+                     fmt::format("offsets [B] go with ids [K]; got offsets {}, ids {}",
+                                 to_string(offsets.sizes()), to_string(ids.sizes())));
   }
   const Tensor at = index_values("embedding_bag", offsets);
   const int64_t* begin = at.data<int64_t>();
   const int64_t bags = at.numel(), n = ids.numel();
   for (int64_t b = 0; b < bags; ++b) {
     if (begin[b] < (b ? begin[b - 1] : 0) || begin[b] > n || (b == 0 && begin[0] != 0)) {
-      throw ValueError("embedding_bag", fmt::format("offsets must begin at 0 and not go back or beyond "
-                                                    "{}; got {} at [{}]",
-                                                    n, begin[b], b));
+      throw ValueError("embedding_bag",
+                       fmt::format("offsets must begin at 0 and not go back or beyond "
+                                   "{}; got {} at [{}]",
+                                   n, begin[b], b));
     }
   }
-  if (bags == 0 && n > 0) throw ValueError("embedding_bag", "needs a bag for the ids; got no offsets");
+  if (bags == 0 && n > 0)
+    throw ValueError("embedding_bag", "needs a bag for the ids; got no offsets");
   Tensor out = empty({n}, {.dtype = DType::i64});
   int64_t bag = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -326,8 +332,9 @@ Tensor take_along_dim(TensorArg x, TensorArg index, int64_t dim) {
   const char* op = "take_along_dim";
   const int d = normalize_dim(op, dim, x->dim());
   if (x->dim() != index->dim()) {
-    throw ShapeError(op, fmt::format("x and index must have the same number of dimensions; got {}, {}",
-                                     to_string(x->sizes()), to_string(index->sizes())));
+    throw ShapeError(op,
+                     fmt::format("x and index must have the same number of dimensions; got {}, {}",
+                                 to_string(x->sizes()), to_string(index->sizes())));
   }
   if (x->dim() == 0) return gather(*x, dim, *index);
   Shape a = x->sizes(), b = index->sizes();
@@ -345,14 +352,14 @@ Tensor embedding_bag(TensorArg weight, TensorArg ids, const EmbeddingBagOptions&
   const CallScope scope(weight.site);
   const bool listed = o.offsets.defined();
   if (!listed && ids->dim() != 2) {
-    throw ShapeError("embedding_bag", "needs ids [B,L], or ids [K] with offsets; got " +
-                                          to_string(ids->sizes()));
+    throw ShapeError("embedding_bag",
+                     "needs ids [B,L], or ids [K] with offsets; got " + to_string(ids->sizes()));
   }
   if (o.weights.defined() && (o.mode != BagMode::sum || o.weights.sizes() != ids->sizes())) {
-    throw ValueError("embedding_bag", fmt::format("weights are for mode sum and have the sizes of ids; "
-                                                  "got {} for ids {}",
-                                                  to_string(o.weights.sizes()),
-                                                  to_string(ids->sizes())));
+    throw ValueError("embedding_bag",
+                     fmt::format("weights are for mode sum and have the sizes of ids; "
+                                 "got {} for ids {}",
+                                 to_string(o.weights.sizes()), to_string(ids->sizes())));
   }
   const int64_t bags = listed ? o.offsets.numel() : ids->size(0);
   Tensor bag = listed ? bags_of(*ids, o.offsets)
@@ -370,9 +377,12 @@ Tensor embedding_bag(TensorArg weight, TensorArg ids, const EmbeddingBagOptions&
     rows = rows * unsqueeze(flatten(o.weights), 1);
   }
   switch (o.mode) {
-    case BagMode::sum: return segment_sum(rows, bag, bags);
-    case BagMode::mean: return segment_mean(rows, bag, bags);
-    case BagMode::max: break;
+    case BagMode::sum:
+      return segment_sum(rows, bag, bags);
+    case BagMode::mean:
+      return segment_mean(rows, bag, bags);
+    case BagMode::max:
+      break;
   }
   return segment_max(rows, bag, bags);
 }

@@ -49,15 +49,27 @@ void gather_samples(SampleList& list) {
   list.add(
       "broadcast: take_along_dim", {list.randn({3, 1}), list.integers({1, 4}, 0, 3)},
       [](const Tensors& in) { return Tensors{take_along_dim(in[0], in[1], 0)}; },
-      [](const Tensors& in) { return gathered(in[0], in[1], {1, 4}, 0); });
-  list.error("range", [] { gather(zeros({2, 3}), 1, tensor({0, 3}, {1, 2}, {.dtype = DType::i64})); },
-             "[gather] index 3 at [0,1] is out of range for size 3");
-  list.error("negative", [] { gather(zeros({3}), 0, tensor({-1}, {.dtype = DType::i64})); },
-             "[gather] index -1 at [0] is out of range for size 3");
-  list.error("type", [] { gather(zeros({3}), 0, zeros({1})); },
-             "[gather] an index must be i64 or i32; got f32 [1]");
-  list.error("rank", [] { gather(zeros({3, 2}), 0, zeros({1}, {.dtype = DType::i64})); },
-             "[gather] index must have as many dimensions as x");
+      [](const Tensors& in) {
+        return gathered(in[0], in[1], {1, 4}, 0);
+      });
+  list.error(
+      "range",
+      [] {
+        gather(zeros({2, 3}), 1, tensor({0, 3}, {1, 2}, {.dtype = DType::i64}));
+      },
+      "[gather] index 3 at [0,1] is out of range for size 3");
+  list.error(
+      "negative", [] { gather(zeros({3}), 0, tensor({-1}, {.dtype = DType::i64})); },
+      "[gather] index -1 at [0] is out of range for size 3");
+  list.error(
+      "type", [] { gather(zeros({3}), 0, zeros({1})); },
+      "[gather] an index must be i64 or i32; got f32 [1]");
+  list.error(
+      "rank",
+      [] {
+        gather(zeros({3, 2}), 0, zeros({1}, {.dtype = DType::i64}));
+      },
+      "[gather] index must have as many dimensions as x");
 }
 
 void index_select_samples(SampleList& list) {
@@ -73,10 +85,18 @@ void index_select_samples(SampleList& list) {
   add("vector", {5}, 3, 0);
   add("none", {2, 3}, 0, 0);
   add("long", {50, 40}, 80, 0)->grad = false;
-  list.error("range", [] { index_select(zeros({2, 3}), 0, tensor({0, 2}, {.dtype = DType::i32})); },
-             "[index_select] index 2 at [1] is out of range for size 2; got index [2], need 0 … 1");
-  list.error("matrix", [] { index_select(zeros({2}), 0, zeros({1, 1}, {.dtype = DType::i64})); },
-             "[index_select] needs x with a dimension and a vector as index; got x [2], index [1,1]");
+  list.error(
+      "range",
+      [] {
+        index_select(zeros({2, 3}), 0, tensor({0, 2}, {.dtype = DType::i32}));
+      },
+      "[index_select] index 2 at [1] is out of range for size 2; got index [2], need 0 … 1");
+  list.error(
+      "matrix",
+      [] {
+        index_select(zeros({2}), 0, zeros({1, 1}, {.dtype = DType::i64}));
+      },
+      "[index_select] needs x with a dimension and a vector as index; got x [2], index [1,1]");
 }
 
 void embedding_samples(SampleList& list) {
@@ -98,9 +118,7 @@ void embedding_samples(SampleList& list) {
     const char* names[] = {"bag: sum", "bag: mean", "bag: max"};
     list.add(
         names[int(mode)], {list.distinct({5, 2}), list.integers({3, 4}, 0, 5)},
-        [mode](const Tensors& in) {
-          return Tensors{embedding_bag(in[0], in[1], {.mode = mode})};
-        },
+        [mode](const Tensors& in) { return Tensors{embedding_bag(in[0], in[1], {.mode = mode})}; },
         [mode](const Tensors& in) {
           const Ref table(in[0]), ids(in[1]);
           Ref out({3, 2});
@@ -114,12 +132,21 @@ void embedding_samples(SampleList& list) {
           return Tensors{out.tensor()};
         });
   }
-  list.error("range", [] { embedding(zeros({2, 3}), tensor({2}, {.dtype = DType::i64})); },
-             "[embedding] index 2 at [0] is out of range for size 2");
-  list.error("table", [] { embedding(zeros({2}), zeros({1}, {.dtype = DType::i64})); },
-             "[embedding] needs a table [V,D]");
-  list.error("bag", [] { embedding_bag(zeros({2, 3}), zeros({2}, {.dtype = DType::i64})); },
-             "[embedding_bag] needs ids [B,L], or ids [K] with offsets; got [2]");
+  list.error(
+      "range",
+      [] {
+        embedding(zeros({2, 3}), tensor({2}, {.dtype = DType::i64}));
+      },
+      "[embedding] index 2 at [0] is out of range for size 2");
+  list.error(
+      "table", [] { embedding(zeros({2}), zeros({1}, {.dtype = DType::i64})); },
+      "[embedding] needs a table [V,D]");
+  list.error(
+      "bag",
+      [] {
+        embedding_bag(zeros({2, 3}), zeros({2}, {.dtype = DType::i64}));
+      },
+      "[embedding_bag] needs ids [B,L], or ids [K] with offsets; got [2]");
 }
 
 void one_hot_samples(SampleList& list) {
@@ -132,7 +159,8 @@ void one_hot_samples(SampleList& list) {
         [want](const Tensors& in) {
           const Ref x(in[0]);
           Ref out(want);
-          for (size_t i = 0; i < x.v.size(); ++i) out.v[i * size_t(want.back()) + size_t(x.v[i])] = 1;
+          for (size_t i = 0; i < x.v.size(); ++i)
+            out.v[i * size_t(want.back()) + size_t(x.v[i])] = 1;
           return Tensors{out.tensor()};
         });
   };
@@ -141,8 +169,12 @@ void one_hot_samples(SampleList& list) {
   add("0-d", {}, 3, 3);
   add("found", {3}, 1, -1);
   add("empty", {0}, 2, 2);
-  list.error("range", [] { one_hot(tensor({0, 3}, {.dtype = DType::i64}), 3); },
-             "[one_hot] index 3 at [1] is out of range for size 3");
+  list.error(
+      "range",
+      [] {
+        one_hot(tensor({0, 3}, {.dtype = DType::i64}), 3);
+      },
+      "[one_hot] index 3 at [1] is out of range for size 3");
 }
 
 void bincount_samples(SampleList& list) {
@@ -163,9 +195,11 @@ void bincount_samples(SampleList& list) {
   add("least size", 3, 2, 6);
   add("empty", 0, 1, 2);
   add("long", 3000, 40, 0);
-  list.error("negative", [] { bincount(tensor({-1}, {.dtype = DType::i64})); },
-             "[bincount] index -1 at [0] is out of range");
-  list.error("float", [] { bincount(zeros({2})); }, "[bincount] needs a vector of integers; got f32");
+  list.error(
+      "negative", [] { bincount(tensor({-1}, {.dtype = DType::i64})); },
+      "[bincount] index -1 at [0] is out of range");
+  list.error(
+      "float", [] { bincount(zeros({2})); }, "[bincount] needs a vector of integers; got f32");
 }
 
 }  // namespace cutaway

@@ -6,8 +6,9 @@
 
 namespace cutaway {
 
-// Ops with indices (i64 or i32). Every index is checked before anything is written; one outside of its
-// dimension raises IndexError naming value, position and size. Gradients of repeated indices add up.
+// Ops with indices (i64 or i32). Every index is checked before anything is written; one outside of
+// its dimension raises IndexError naming value, position and size. Gradients of repeated indices
+// add up.
 
 // y[i, j, …] = x[index[i, j, …], j, …] for dim 0, and so on. x and index have the same number of
 // dimensions; index may be smaller outside of dim. Sizes of y are those of index.
@@ -17,8 +18,8 @@ Tensor take_along_dim(TensorArg x, TensorArg index, int64_t dim);
 // y[…, k, …] = x[…, index[k], …] for index [K].
 Tensor index_select(TensorArg x, int64_t dim, TensorArg index);
 
-// A copy of x with y[index[i, j, …], j, …] = src[i, j, …] (dim 0). Where indices repeat, the last one in
-// row-major order wins, and the gradient goes to it. src is at least as large as index.
+// A copy of x with y[index[i, j, …], j, …] = src[i, j, …] (dim 0). Where indices repeat, the last
+// one in row-major order wins, and the gradient goes to it. src is at least as large as index.
 Tensor scatter(TensorArg x, int64_t dim, TensorArg index, TensorArg src);
 // The same with one value for all places.
 Tensor scatter(TensorArg x, int64_t dim, TensorArg index, Scalar value);
@@ -29,7 +30,8 @@ struct ScatterReduceOptions {
   bool include_self = true;  // does the old value of a place that is hit count
 };
 // A copy of x with the values that meet at a place reduced to their sum, mean, product, maximum or
-// minimum. Places that are not hit keep their value. The gradient of amax and amin is shared by ties.
+// minimum. Places that are not hit keep their value. The gradient of amax and amin is shared by
+// ties.
 Tensor scatter_reduce(TensorArg x, int64_t dim, TensorArg index, TensorArg src,
                       ScatterReduceOptions options);
 
@@ -38,8 +40,8 @@ Tensor index_add(TensorArg x, int64_t dim, TensorArg index, TensorArg src);
 // A copy of x with y[…, index[k], …] = src[…, k, …]; the last k wins.
 Tensor index_copy(TensorArg x, int64_t dim, TensorArg index, TensorArg src);
 
-// Sums over the rows of each segment: x [N,...], ids [N] in any order, y [segments,...]. Zero for empty
-// segments.
+// Sums over the rows of each segment: x [N,...], ids [N] in any order, y [segments,...]. Zero for
+// empty segments.
 Tensor segment_sum(TensorArg x, TensorArg ids, int64_t segments);
 Tensor segment_mean(TensorArg x, TensorArg ids, int64_t segments);
 // Largest and smallest; the gradient is shared by ties.

@@ -10,25 +10,27 @@
 namespace cutaway {
 namespace {
 
-[[noreturn, gnu::cold]] void fail_index(const char* op, const Tensor& index, int64_t at, int64_t n) {
+[[noreturn, gnu::cold]] void fail_index(const char* op, const Tensor& index, int64_t at,
+                                        int64_t n) {
   std::string place;
   int64_t rest = at;
   for (int d = index.dim() - 1; d >= 0; --d) {
     place = std::to_string(rest % index.sizes()[d]) + (place.empty() ? "" : ",") + place;
     rest /= index.sizes()[d];
   }
-  throw IndexError(op, fmt::format("index {} at [{}] is out of range for size {}; got index {}, need "
-                                   "0 … {}",
-                                   index.data<int64_t>()[at], place, n, to_string(index.sizes()),
-                                   n - 1));
+  throw IndexError(
+      op, fmt::format("index {} at [{}] is out of range for size {}; got index {}, need "
+                      "0 … {}",
+                      index.data<int64_t>()[at], place, n, to_string(index.sizes()), n - 1));
 }
 
 }  // namespace
 
 Tensor index_values(const char* op, const Tensor& index) {
   if (index.dtype() != DType::i64 && index.dtype() != DType::i32) {
-    throw DTypeError(op, fmt::format("an index must be i64 or i32; got {} {}",
-                                     name_of(index.dtype()), to_string(index.sizes())),
+    throw DTypeError(op,
+                     fmt::format("an index must be i64 or i32; got {} {}", name_of(index.dtype()),
+                                 to_string(index.sizes())),
                      "convert it with to(DType::i64)");
   }
   return cast_raw(index, DType::i64);
@@ -49,15 +51,18 @@ void check_index(const char* op, const Tensor& index, int64_t n, bool skip) {
 
 void require_same_type(const char* op, const Tensor& x, const Tensor& src) {
   if (x.dtype() == src.dtype()) return;
-  throw DTypeError(op, fmt::format("src and x must have one type; got {} and {}",
-                                   name_of(src.dtype()), name_of(x.dtype())),
+  throw DTypeError(op,
+                   fmt::format("src and x must have one type; got {} and {}", name_of(src.dtype()),
+                               name_of(x.dtype())),
                    "convert one of them with to(dtype)");
 }
 
 void refuse_meta(const char* op, const Tensor& t) {
   if (!t.is_meta()) return;
-  throw DeviceError(op, "the size of the result depends on values, which meta tensors do not have; "
-                        "got " + to_string(t.sizes()));
+  throw DeviceError(op,
+                    "the size of the result depends on values, which meta tensors do not have; "
+                    "got " +
+                        to_string(t.sizes()));
 }
 
 Tensor zeros_like_sizes(const Shape& sizes, const Tensor& like) {

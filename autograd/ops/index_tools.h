@@ -12,7 +12,8 @@ struct IndexAttrs {
 
 // Dense i64 values of an index; raises DTypeError unless its type is i64 or i32.
 Tensor index_values(const char* op, const Tensor& index);
-// Raises IndexError unless all low <= index < n (low is -1 with `skip`, else 0). index: index_values.
+// Raises IndexError unless all low <= index < n (low is -1 with `skip`, else 0). index:
+// index_values.
 void check_index(const char* op, const Tensor& index, int64_t n, bool skip = false);
 // Raises DTypeError unless the two have one type.
 void require_same_type(const char* op, const Tensor& x, const Tensor& src);

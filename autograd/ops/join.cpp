@@ -88,8 +88,8 @@ void cat_forward(Call& c) {
       Shape other = t.sizes();
       if (other.rank() == sizes.rank()) other[dim] = sizes[dim];
       if (other != sizes) {
-        throw ShapeError(c.op.name, fmt::format("sizes must agree outside of dimension {}; got {}", dim,
-                                                sizes_of_all(c)));
+        throw ShapeError(c.op.name, fmt::format("sizes must agree outside of dimension {}; got {}",
+                                                dim, sizes_of_all(c)));
       }
       begins.push_back(sizes[dim]);
       parts.push_back(t);
@@ -124,8 +124,8 @@ void stack_forward(Call& c) {
     }
   }
   if (one.rank() == kMaxRank) {
-    throw ShapeError(c.op.name, fmt::format("at most {} dimensions; got {}", kMaxRank - 1,
-                                            sizes_of_all(c)));
+    throw ShapeError(c.op.name,
+                     fmt::format("at most {} dimensions; got {}", kMaxRank - 1, sizes_of_all(c)));
   }
   const int dim = normalize_dim(c.op.name, c.attrs<DimAttrs>().dim, one.rank() + 1);
   Shape sizes = one;
@@ -176,9 +176,7 @@ void unbind_forward(Call& c) {
   for (int i = 0; i < c.num_outputs; ++i) c.view(i, x, x.layout().select(dim, i));
 }
 
-void unbind_backward(Backward& b) {
-  b.set(0, stack(upstreams_of(b), b.attrs<DimAttrs>().dim));
-}
+void unbind_backward(Backward& b) { b.set(0, stack(upstreams_of(b), b.attrs<DimAttrs>().dim)); }
 
 const OpRecord kCat{.name = "cat",
                     .signature = "cat(tensors, dim = 0) → y",
@@ -227,7 +225,8 @@ const OpRecord kUnbind{.name = "unbind",
                        .samples = unbind_samples};
 
 void require_some(const char* op, const Tensors& tensors, const char* what) {
-  if (tensors.empty()) throw ValueError(op, std::string("needs at least one ") + what + "; got none");
+  if (tensors.empty())
+    throw ValueError(op, std::string("needs at least one ") + what + "; got none");
 }
 
 [[noreturn, gnu::cold]] void fail_0d(const char* op) {
@@ -289,8 +288,8 @@ Tensors split_sizes(TensorArg x, std::span<const int64_t> sizes, int64_t dim) {
   }
   if (!good || bounds.back() != n) {
     throw ShapeError("split_sizes",
-                     fmt::format("sizes must not be negative and add up to {}; got [{}] for x {}", n,
-                                 fmt::join(sizes, ","), to_string(x->sizes())));
+                     fmt::format("sizes must not be negative and add up to {}; got [{}] for x {}",
+                                 n, fmt::join(sizes, ","), to_string(x->sizes())));
   }
   return split_at(*x, bounds, dim, x.site);
 }

@@ -59,12 +59,22 @@ void cat_samples(SampleList& list) {
   add("old-style empty", {list.randn({0}), list.randn({2, 2})}, 0, {2, 2})->strided = false;
   add("empties", {list.randn({0}), list.randn({0})}, 0, {0});
   add("long", {list.randn({3, 700}), list.randn({3, 500})}, 1, {3, 1200})->grad = false;
-  list.error("none", [] { cat({}); }, "[cat] needs at least one tensor; got none");
-  list.error("0-d", [] { cat({zeros({}), zeros({})}); },
-             "[cat] 0-d tensors have no dimension to join; got [], []");
-  list.error("sizes", [] { cat({zeros({2, 3}), zeros({2, 2})}, 0); },
-             "[cat] sizes must agree outside of dimension 0; got [2,3], [2,2]");
-  list.error("dim", [] { cat({zeros({2})}, 1); }, "[cat] dim 1 is out of range");
+  list.error(
+      "none", [] { cat({}); }, "[cat] needs at least one tensor; got none");
+  list.error(
+      "0-d",
+      [] {
+        cat({zeros({}), zeros({})});
+      },
+      "[cat] 0-d tensors have no dimension to join; got [], []");
+  list.error(
+      "sizes",
+      [] {
+        cat({zeros({2, 3}), zeros({2, 2})}, 0);
+      },
+      "[cat] sizes must agree outside of dimension 0; got [2,3], [2,2]");
+  list.error(
+      "dim", [] { cat({zeros({2})}, 1); }, "[cat] dim 1 is out of range");
 }
 
 void stack_samples(SampleList& list) {
@@ -85,9 +95,14 @@ void stack_samples(SampleList& list) {
   add("back", {list.randn({2}), list.randn({2})}, 1);
   add("0-d", {list.randn({}), list.randn({})}, 0);
   add("empty", {list.randn({0, 2}), list.randn({0, 2})}, 1);
-  list.error("sizes", [] { stack({zeros({2}), zeros({3})}); },
-             "[stack] all sizes must be equal; got [2], [3]");
-  list.error("none", [] { stack({}); }, "[stack] needs at least one tensor; got none");
+  list.error(
+      "sizes",
+      [] {
+        stack({zeros({2}), zeros({3})});
+      },
+      "[stack] all sizes must be equal; got [2], [3]");
+  list.error(
+      "none", [] { stack({}); }, "[stack] needs at least one tensor; got none");
 }
 
 void split_samples(SampleList& list) {
@@ -104,14 +119,22 @@ void split_samples(SampleList& list) {
   add_split(list, "tensor_split_at", {5}, 0, {1, 3, 1}, [](const Tensor& x) {
     return tensor_split_at(x, std::vector<int64_t>{1, 4});
   });
-  list.error("size 0", [] { split(zeros({4}), 0); },
-             "[split] pieces must have at least one element; got 0 for x [4]");
-  list.error("sum", [] { split_sizes(zeros({4}), std::vector<int64_t>{1, 2}); },
-             "[split_sizes] sizes must not be negative and add up to 4; got [1,2] for x [4]");
-  list.error("chunks", [] { chunk(zeros({4}), 0); }, "[chunk] needs at least one chunk; got 0");
-  list.error("sections", [] { tensor_split(zeros({4}), 0); },
-             "[tensor_split] needs at least one section; got 0");
-  list.error("0-d", [] { split(zeros({}), 1); }, "[split] a 0-d tensor has no dimension to cut");
+  list.error(
+      "size 0", [] { split(zeros({4}), 0); },
+      "[split] pieces must have at least one element; got 0 for x [4]");
+  list.error(
+      "sum",
+      [] {
+        split_sizes(zeros({4}), std::vector<int64_t>{1, 2});
+      },
+      "[split_sizes] sizes must not be negative and add up to 4; got [1,2] for x [4]");
+  list.error(
+      "chunks", [] { chunk(zeros({4}), 0); }, "[chunk] needs at least one chunk; got 0");
+  list.error(
+      "sections", [] { tensor_split(zeros({4}), 0); },
+      "[tensor_split] needs at least one section; got 0");
+  list.error(
+      "0-d", [] { split(zeros({}), 1); }, "[split] a 0-d tensor has no dimension to cut");
 }
 
 void unbind_samples(SampleList& list) {
@@ -135,7 +158,8 @@ void unbind_samples(SampleList& list) {
   add("columns", {2, 3}, 1);
   add("to 0-d", {3}, 0);
   add("nothing", {0, 2}, 0)->grad = false;  // there is no result
-  list.error("dim", [] { unbind(zeros({2}), 1); }, "[unbind] dim 1 is out of range");
+  list.error(
+      "dim", [] { unbind(zeros({2}), 1); }, "[unbind] dim 1 is out of range");
 }
 
 }  // namespace cutaway

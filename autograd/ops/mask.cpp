@@ -38,8 +38,9 @@ void nonzero_forward(Call& c) {
 void require_mask(const Call& c, const Tensor& mask) {
   c.require_same_device();
   if (mask.dtype() != DType::boolean) {
-    throw DTypeError(c.op.name, fmt::format("the mask must be bool; got {} {}", name_of(mask.dtype()),
-                                            to_string(mask.sizes())),
+    throw DTypeError(c.op.name,
+                     fmt::format("the mask must be bool; got {} {}", name_of(mask.dtype()),
+                                 to_string(mask.sizes())),
                      "compare, as in x > 0");
   }
 }
@@ -92,8 +93,9 @@ void masked_scatter_forward(Call& c) {
   }
   const Tensor at = positions(mask, sizes);
   if (at.numel() > src.numel()) {
-    throw ShapeError(c.op.name, fmt::format("src needs an element for each true place; got {} for {}",
-                                            src.numel(), at.numel()));
+    throw ShapeError(c.op.name,
+                     fmt::format("src needs an element for each true place; got {} for {}",
+                                 src.numel(), at.numel()));
   }
   const Tensor& out = copy_to_out(c);
   if (at.numel() > 0) {
@@ -142,17 +144,18 @@ const OpRecord kMaskedSelect{.name = "masked_select",
                              .backward = masked_select_backward,
                              .samples = masked_select_samples};
 
-const OpRecord kMaskedScatter{.name = "masked_scatter",
-                              .signature = "masked_scatter(x, mask, src) → y",
-                              .meaning = "A copy of x with the true places filled from src, in order.",
-                              .formula = "y_i = src_k for the k-th i with mask_i, else x_i",
-                              .shapes = "x [...]   mask broadcasts to x   src [≥ count]   y as x",
-                              .dtypes = kAllTypes,
-                              .save_inputs = 0b010,
-                              .forward = masked_scatter_forward,
-                              .backward_text = "dx = g, 0 where written; dsrc = g there, in order",
-                              .backward = masked_scatter_backward,
-                              .samples = masked_scatter_samples};
+const OpRecord kMaskedScatter{
+    .name = "masked_scatter",
+    .signature = "masked_scatter(x, mask, src) → y",
+    .meaning = "A copy of x with the true places filled from src, in order.",
+    .formula = "y_i = src_k for the k-th i with mask_i, else x_i",
+    .shapes = "x [...]   mask broadcasts to x   src [≥ count]   y as x",
+    .dtypes = kAllTypes,
+    .save_inputs = 0b010,
+    .forward = masked_scatter_forward,
+    .backward_text = "dx = g, 0 where written; dsrc = g there, in order",
+    .backward = masked_scatter_backward,
+    .samples = masked_scatter_samples};
 
 }  // namespace
 

@@ -6,12 +6,15 @@ namespace {
 
 // The values of t spread over `sizes` by broadcasting, in row-major order.
 std::vector<double> spread(const Tensor& t, const Shape& sizes) {
-  return Ref(moved(t, sizes, [&](const Shape& i) {
-    Shape from = t.sizes();
-    const int shift = sizes.rank() - from.rank();
-    for (int d = 0; d < from.rank(); ++d) from[d] = t.sizes()[d] == 1 ? 0 : i[shift + d];
-    return from;
-  })[0]).v;
+  return Ref(moved(t, sizes,
+                   [&](const Shape& i) {
+                     Shape from = t.sizes();
+                     const int shift = sizes.rank() - from.rank();
+                     for (int d = 0; d < from.rank(); ++d)
+                       from[d] = t.sizes()[d] == 1 ? 0 : i[shift + d];
+                     return from;
+                   })[0])
+      .v;
 }
 
 }  // namespace
@@ -42,8 +45,9 @@ void nonzero_samples(SampleList& list) {
   add("none", zeros({3}, {.dtype = DType::f64}));
   add("empty", list.randn({0, 2}));
   add("long", list.bools({200, 300}));
-  list.error("meta", [] { nonzero(zeros({2}, {.device = kMeta})); },
-             "[nonzero] the size of the result depends on values");
+  list.error(
+      "meta", [] { nonzero(zeros({2}, {.device = kMeta})); },
+      "[nonzero] the size of the result depends on values");
 }
 
 void masked_select_samples(SampleList& list) {
@@ -67,10 +71,12 @@ void masked_select_samples(SampleList& list) {
   add("x repeated", {3}, {2, 3}, {2, 3});
   add("0-d", {}, {}, {});
   add("empty", {0, 3}, {3}, {0, 3});
-  list.error("type", [] { masked_select(zeros({2}), zeros({2})); },
-             "[masked_select] the mask must be bool; got f32 [2]");
-  list.error("sizes", [] { masked_select(zeros({2}), zeros({3}, {.dtype = DType::boolean})); },
-             "[masked_select] sizes must be equal or 1");
+  list.error(
+      "type", [] { masked_select(zeros({2}), zeros({2})); },
+      "[masked_select] the mask must be bool; got f32 [2]");
+  list.error(
+      "sizes", [] { masked_select(zeros({2}), zeros({3}, {.dtype = DType::boolean})); },
+      "[masked_select] sizes must be equal or 1");
 }
 
 void masked_scatter_samples(SampleList& list) {
@@ -93,9 +99,10 @@ void masked_scatter_samples(SampleList& list) {
   add("mask of columns", {3, 2}, {2}, {2, 4});
   add("0-d", {}, {}, {1});
   add("empty", {0, 2}, {2}, {0});
-  list.error("too few",
-             [] { masked_scatter(zeros({3}), ones({3}, {.dtype = DType::boolean}), ones({2})); },
-             "[masked_scatter] src needs an element for each true place; got 2 for 3");
+  list.error(
+      "too few",
+      [] { masked_scatter(zeros({3}), ones({3}, {.dtype = DType::boolean}), ones({2})); },
+      "[masked_scatter] src needs an element for each true place; got 2 for 3");
 }
 
 }  // namespace cutaway

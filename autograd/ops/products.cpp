@@ -18,7 +18,8 @@ struct Groups {
       : order(size_t(places.numel())), rank(order.size()), begin(order.size()), end(order.size()) {
     const int64_t* at = places.data<int64_t>();
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return at[a] < at[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return at[a] < at[b]; });
     const size_t n = order.size();
     for (size_t i = 0, j = 0; i < n; i = j) {
       while (j < n && at[order[j]] == at[order[i]]) ++j;

@@ -8,8 +8,8 @@
 #include <cutaway/core/kernels/rearrange.h>
 #include <cutaway/core/tensor_ops.h>
 
-// Note: maps. flip, roll, pad and the repeats say for each dimension on its own which element of x an
-// element of y shows. One kernel reads such maps, and one sums along them backwards.
+// Note: maps. flip, roll, pad and the repeats say for each dimension on its own which element of x
+// an element of y shows. One kernel reads such maps, and one sums along them backwards.
 namespace cutaway {
 
 // Samples: remap_samples.cpp.
@@ -28,9 +28,9 @@ struct RemapAttrs {
   Remap kind;
   PadMode mode = PadMode::constant;
   double value = 0;
-  Shape a = {};     // dims, shifts, pads or repeats
-  Shape b = {};     // roll: dims
-  Shape sizes = {}; // of x; for the adjoint only
+  Shape a = {};      // dims, shifts, pads or repeats
+  Shape b = {};      // roll: dims
+  Shape sizes = {};  // of x; for the adjoint only
 };
 
 using Map = std::vector<int64_t>;  // empty: the identity
@@ -43,23 +43,24 @@ Plan identity_plan(const Shape& sizes) { return {sizes, sizes, {}}; }
 
 [[noreturn, gnu::cold]] void fail(const char* op, const std::string& rule, const Shape& given,
                                   const Shape& x, const char* hint = "") {
-  throw ShapeError(op, fmt::format("{}; got {} for x {}", rule, to_string(given), to_string(x)), hint);
+  throw ShapeError(op, fmt::format("{}; got {} for x {}", rule, to_string(given), to_string(x)),
+                   hint);
 }
 
-Plan flip_plan(const char* op, const Shape& sizes, const RemapAttrs& r) {
+Plan flip_plan(const char* op, const Shape& sizes, const RemapAttrs& r, bool maps) {
   Plan p = identity_plan(sizes);
   bool seen[kMaxRank] = {};
   for (int64_t dim : r.a) {
     const int d = normalize_dim(op, dim, sizes.rank());
     if (seen[d]) fail(op, "a dimension is named twice", r.a, sizes);
     seen[d] = true;
-    if (sizes.rank() == 0) continue;
+    if (sizes.rank() == 0 || !maps) continue;
     for (int64_t i = sizes[d] - 1; i >= 0; --i) p.maps[d].push_back(i);
   }
   return p;
 }
 
-Plan roll_plan(const char* op, const Shape& sizes, const RemapAttrs& r) {
+Plan roll_plan(const char* op, const Shape& sizes, const RemapAttrs& r, bool maps) {
   if (r.a.rank() != r.b.rank()) {
     fail(op, "needs one shift for each dimension; dims are " + to_string(r.b), r.a, sizes);
   }
@@ -72,24 +73,30 @@ Plan roll_plan(const char* op, const Shape& sizes, const RemapAttrs& r) {
   }
   for (int d = 0; d < sizes.rank(); ++d) {
     const int64_t n = sizes[d], s = shift[d] < 0 ? shift[d] + n : shift[d];
-    for (int64_t i = 0; s != 0 && i < n; ++i) p.maps[d].push_back(i < s ? i - s + n : i - s);
+    for (int64_t i = 0; maps && s != 0 && i < n; ++i)
+      p.maps[d].push_back(i < s ? i - s + n : i - s);
   }
   return p;
 }
 
-// Where element i (counted from the first of x; it may lie outside) of a padded dimension comes from.
+// Where element i (counted from the first of x; it may lie outside) of a padded dimension comes
+// from.
 int64_t padded_from(PadMode mode, int64_t i, int64_t n) {
   if (i >= 0 && i < n) return i;
   switch (mode) {
-    case PadMode::constant: return -1;
-    case PadMode::reflect: return i < 0 ? -i : 2 * (n - 1) - i;
-    case PadMode::replicate: return i < 0 ? 0 : n - 1;
-    case PadMode::circular: return i < 0 ? i + n : i - n;
+    case PadMode::constant:
+      return -1;
+    case PadMode::reflect:
+      return i < 0 ? -i : 2 * (n - 1) - i;
+    case PadMode::replicate:
+      return i < 0 ? 0 : n - 1;
+    case PadMode::circular:
+      return i < 0 ? i + n : i - n;
   }
   return -1;
 }
 
-Plan pad_plan(const char* op, const Shape& sizes, const RemapAttrs& r) {
+Plan pad_plan(const char* op, const Shape& sizes, const RemapAttrs& r, bool maps) {
   const Shape& pads = r.a;
   if (pads.rank() % 2 || pads.rank() > 2 * sizes.rank()) {
     fail(op, "pads come in pairs {before, after}, at most one for each dimension", pads, sizes);
@@ -100,7 +107,8 @@ Plan pad_plan(const char* op, const Shape& sizes, const RemapAttrs& r) {
     const int64_t before = pads[k], after = pads[k + 1], n = sizes[d];
     const int64_t most = std::max(before, after);
     if (r.mode == PadMode::reflect && most >= std::max<int64_t>(n, 1)) {
-      fail(op, "reflect needs pads smaller than the size", pads, sizes, "use replicate or circular");
+      fail(op, "reflect needs pads smaller than the size", pads, sizes,
+           "use replicate or circular");
     }
     if (r.mode == PadMode::circular && most > n) {
       fail(op, "circular needs pads of at most the size", pads, sizes, "use repeat()");
@@ -111,10 +119,11 @@ Plan pad_plan(const char* op, const Shape& sizes, const RemapAttrs& r) {
     int64_t size = n;
     if (__builtin_add_overflow(size, before, &size) || __builtin_add_overflow(size, after, &size) ||
         size < 0) {
-      fail(op, "nothing may be cut away twice: size + before + after must not be negative", pads, sizes);
+      fail(op, "nothing may be cut away twice: size + before + after must not be negative", pads,
+           sizes);
     }
     p.out[d] = size;
-    if (before == 0 && after == 0) continue;
+    if (!maps || (before == 0 && after == 0)) continue;
     p.maps[d].resize(size_t(size));
     for (int64_t i = 0; i < size; ++i) {
       p.maps[d][size_t(i)] = padded_from(r.mode, i - before, n);
@@ -123,7 +132,7 @@ Plan pad_plan(const char* op, const Shape& sizes, const RemapAttrs& r) {
   return p;
 }
 
-Plan repeat_plan(const char* op, const Shape& sizes, const RemapAttrs& r) {
+Plan repeat_plan(const char* op, const Shape& sizes, const RemapAttrs& r, bool maps) {
   const Shape& repeats = r.a;
   if (repeats.rank() < sizes.rank()) {
     fail(op, "needs a number for every dimension", repeats, sizes, "tile() takes shorter lists");
@@ -135,14 +144,15 @@ Plan repeat_plan(const char* op, const Shape& sizes, const RemapAttrs& r) {
     if (repeats[d] < 0 || __builtin_mul_overflow(in[d], repeats[d], &p.out[d])) {
       fail(op, "numbers of repeats must not be negative, and sizes must fit", repeats, sizes);
     }
-    for (int64_t i = 0; repeats[d] != 1 && i < p.out[d]; ++i) p.maps[d].push_back(i % in[d]);
+    for (int64_t i = 0; maps && repeats[d] != 1 && i < p.out[d]; ++i)
+      p.maps[d].push_back(i % in[d]);
     if (repeats[d] == 0) p.maps[d].clear();
   }
   return p;
 }
 
 // a = {dim, n}.
-Plan interleave_plan(const char* op, const Shape& sizes, const RemapAttrs& r) {
+Plan interleave_plan(const char* op, const Shape& sizes, const RemapAttrs& r, bool maps) {
   const int64_t n = r.a[1];
   const int d = normalize_dim(op, r.a[0], sizes.rank());
   if (sizes.rank() == 0) fail(op, "a 0-d tensor has no dimension to repeat along", r.a, sizes);
@@ -150,19 +160,25 @@ Plan interleave_plan(const char* op, const Shape& sizes, const RemapAttrs& r) {
   if (n < 0 || __builtin_mul_overflow(sizes[d], n, &p.out[d])) {
     fail(op, "the number of repeats must not be negative, and sizes must fit", {n}, sizes);
   }
-  for (int64_t i = 0; n != 1 && i < p.out[d]; ++i) p.maps[d].push_back(i / n);
+  for (int64_t i = 0; maps && n != 1 && i < p.out[d]; ++i) p.maps[d].push_back(i / n);
   return p;
 }
 
-Plan plan(const char* op, const Shape& sizes, const RemapAttrs& r) {
+// Sizes come first and maps only when the result is known to fit into memory.
+Plan plan(const char* op, const Shape& sizes, const RemapAttrs& r, bool maps) {
   switch (r.kind) {
-    case Remap::flip: return flip_plan(op, sizes, r);
-    case Remap::roll: return roll_plan(op, sizes, r);
-    case Remap::pad: return pad_plan(op, sizes, r);
-    case Remap::repeat: return repeat_plan(op, sizes, r);
-    case Remap::interleave: break;
+    case Remap::flip:
+      return flip_plan(op, sizes, r, maps);
+    case Remap::roll:
+      return roll_plan(op, sizes, r, maps);
+    case Remap::pad:
+      return pad_plan(op, sizes, r, maps);
+    case Remap::repeat:
+      return repeat_plan(op, sizes, r, maps);
+    case Remap::interleave:
+      break;
   }
-  return interleave_plan(op, sizes, r);
+  return interleave_plan(op, sizes, r, maps);
 }
 
 // Dimensions of the kernel: trailing ones that are walked alike become a single one.
@@ -196,9 +212,9 @@ Dims joined_dims(const Plan& p) {
 void remap_forward(Call& c) {
   const Tensor& x = c.in(0);
   const auto& r = c.attrs<RemapAttrs>();
-  const Plan p = plan(c.op.name, x.sizes(), r);
-  Tensor& out = c.out(0, p.out, x.dtype());
+  Tensor& out = c.out(0, plan(c.op.name, x.sizes(), r, false).out, x.dtype());
   if (c.meta() || out.numel() == 0) return;
+  const Plan p = plan(c.op.name, x.sizes(), r, true);
   const Tensor dense = contiguous_raw(x);
   const Tensor fill = full({1}, r.value, {.dtype = x.dtype(), .device = x.device()});
   RemapArgs a;
@@ -233,7 +249,7 @@ struct Inverse {
 void remap_adjoint_forward(Call& c) {
   const Tensor& g = c.in(0);
   const auto& r = c.attrs<RemapAttrs>();
-  const Plan p = plan(c.op.name, r.sizes, r);
+  const Plan p = plan(c.op.name, r.sizes, r, !g.is_meta());
   if (g.sizes() != p.out) {
     throw ShapeError(c.op.name, fmt::format("needs the sizes of the result; got {}, need {}",
                                             to_string(g.sizes()), to_string(p.out)));
@@ -360,11 +376,16 @@ const OpRecord kRemapAdjoint{.name = "remap_adjoint",
 
 const OpRecord& record_of(Remap kind) {
   switch (kind) {
-    case Remap::flip: return kFlip;
-    case Remap::roll: return kRoll;
-    case Remap::pad: return kPad;
-    case Remap::repeat: return kRepeat;
-    case Remap::interleave: break;
+    case Remap::flip:
+      return kFlip;
+    case Remap::roll:
+      return kRoll;
+    case Remap::pad:
+      return kPad;
+    case Remap::repeat:
+      return kRepeat;
+    case Remap::interleave:
+      break;
   }
   return kRepeatInterleave;
 }
@@ -394,8 +415,9 @@ Tensor roll(TensorArg x, const Shape& shifts, const Shape& dims) {
   return reshape(roll(flatten(x), shifts, {0}), x->sizes());
 }
 Tensor pad(TensorArg x, const Shape& pads, PadOptions options) {
-  return run(kPad, {x},
-             RemapAttrs{.kind = Remap::pad, .mode = options.mode, .value = options.value, .a = pads});
+  return run(
+      kPad, {x},
+      RemapAttrs{.kind = Remap::pad, .mode = options.mode, .value = options.value, .a = pads});
 }
 Tensor repeat(TensorArg x, const Shape& repeats) {
   return run(kRepeat, {x}, RemapAttrs{.kind = Remap::repeat, .a = repeats});
@@ -410,8 +432,7 @@ Tensor repeat_interleave(TensorArg x, int64_t n, int64_t dim) {
 }
 
 void register_remap_ops(std::vector<const OpRecord*>& list) {
-  list.insert(list.end(),
-              {&kFlip, &kRoll, &kPad, &kRepeat, &kRepeatInterleave, &kRemapAdjoint});
+  list.insert(list.end(), {&kFlip, &kRoll, &kPad, &kRepeat, &kRepeatInterleave, &kRemapAdjoint});
 }
 
 }  // namespace cutaway

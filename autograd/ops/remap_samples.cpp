@@ -112,8 +112,12 @@ void flip_samples(SampleList& list) {
   add("0-d", {}, {0});
   add("empty", {0, 2}, {0});
   add("long", {3, 1500}, {1})->grad = false;
-  list.error("twice", [] { flip(zeros({2, 3}), {1, -1}); },
-             "[flip] a dimension is named twice; got [1,-1] for x [2,3]");
+  list.error(
+      "twice",
+      [] {
+        flip(zeros({2, 3}), {1, -1});
+      },
+      "[flip] a dimension is named twice; got [1,-1] for x [2,3]");
 }
 
 void roll_samples(SampleList& list) {
@@ -139,8 +143,12 @@ void roll_samples(SampleList& list) {
         const int64_t from = (i[0] * 2 + i[1] + 3) % 4;
         return Shape{from / 2, from % 2};
       });
-  list.error("count", [] { roll(zeros({2, 3}), {1, 2}, {0}); },
-             "[roll] needs one shift for each dimension; dims are [0]; got [1,2] for x [2,3]");
+  list.error(
+      "count",
+      [] {
+        roll(zeros({2, 3}), {1, 2}, {0});
+      },
+      "[roll] needs one shift for each dimension; dims are [0]; got [1,2] for x [2,3]");
 }
 
 void pad_samples(SampleList& list) {
@@ -155,12 +163,26 @@ void pad_samples(SampleList& list) {
   add_pad(list, "circular", {3, 2}, {2, 1, 3, 0}, {.mode = PadMode::circular});
   add_pad(list, "reflect and cut", {4}, {2, -1}, {.mode = PadMode::reflect});
   add_pad(list, "long", {3, 600}, {100, 50}, {.mode = PadMode::circular}).grad = false;
-  list.error("reflect", [] { pad(zeros({3}), {3, 0}, {.mode = PadMode::reflect}); },
-             "[pad] reflect needs pads smaller than the size; got [3,0] for x [3]");
-  list.error("circular", [] { pad(zeros({3}), {0, 4}, {.mode = PadMode::circular}); },
-             "[pad] circular needs pads of at most the size; got [0,4] for x [3]");
-  list.error("odd", [] { pad(zeros({3}), {1}); }, "[pad] pads come in pairs");
-  list.error("too much", [] { pad(zeros({3}), {-2, -2}); }, "[pad] nothing may be cut away twice");
+  list.error(
+      "reflect",
+      [] {
+        pad(zeros({3}), {3, 0}, {.mode = PadMode::reflect});
+      },
+      "[pad] reflect needs pads smaller than the size; got [3,0] for x [3]");
+  list.error(
+      "circular",
+      [] {
+        pad(zeros({3}), {0, 4}, {.mode = PadMode::circular});
+      },
+      "[pad] circular needs pads of at most the size; got [0,4] for x [3]");
+  list.error(
+      "odd", [] { pad(zeros({3}), {1}); }, "[pad] pads come in pairs");
+  list.error(
+      "too much",
+      [] {
+        pad(zeros({3}), {-2, -2});
+      },
+      "[pad] nothing may be cut away twice");
 }
 
 void repeat_samples(SampleList& list) {
@@ -180,10 +202,15 @@ void repeat_samples(SampleList& list) {
   add("empty", {0, 2}, {2, 1}, by({2, 1}));
   add("tile", {2, 2}, {2}, [](const Tensor& x) { return tile(x, {2}); });
   add("long", {2, 400}, {1, 3}, by({1, 3}))->grad = false;
-  list.error("too few", [] { repeat(zeros({2, 3}), {2}); },
-             "[repeat] needs a number for every dimension; got [2] for x [2,3]");
-  list.error("negative", [] { repeat(zeros({2}), {-1}); },
-             "[repeat] numbers of repeats must not be negative");
+  list.error(
+      "too few",
+      [] {
+        repeat(zeros({2, 3}), {2});
+      },
+      "[repeat] needs a number for every dimension; got [2] for x [2,3]");
+  list.error(
+      "negative", [] { repeat(zeros({2}), {-1}); },
+      "[repeat] numbers of repeats must not be negative");
 }
 
 void repeat_interleave_samples(SampleList& list) {
@@ -202,21 +229,32 @@ void repeat_interleave_samples(SampleList& list) {
   add("columns", {2, 3}, 2, 1);
   add("no times", {2}, 0, 0);
   add("empty", {0, 2}, 2, 0);
-  list.error("negative", [] { repeat_interleave(zeros({2}), -1, 0); },
-             "[repeat_interleave] the number of repeats must not be negative");
+  list.error(
+      "negative", [] { repeat_interleave(zeros({2}), -1, 0); },
+      "[repeat_interleave] the number of repeats must not be negative");
 }
 
 void remap_adjoint_samples(SampleList& list) {
   add_adjoint(
       list, "reflect", {2, 4}, {2, 9},
-      [](const Tensor& x) { return pad(x, {3, 2}, {.mode = PadMode::reflect}); }, reflected(3, 4));
-  add_adjoint(list, "repeat", {2, 2}, {3, 4, 4}, [](const Tensor& x) { return repeat(x, {3, 2, 2}); },
-              modulo({2, 2}));
+      [](const Tensor& x) {
+        return pad(x, {3, 2}, {.mode = PadMode::reflect});
+      },
+      reflected(3, 4));
   add_adjoint(
-      list, "interleave", {2, 2}, {2, 6}, [](const Tensor& x) { return repeat_interleave(x, 3, 1); },
-      [](const Shape& i) { return Shape{i[0], i[1] / 3}; });
-  add_adjoint(list, "of nothing", {2}, {0}, [](const Tensor& x) { return repeat(x, {0}); },
-              modulo({2}));
+      list, "repeat", {2, 2}, {3, 4, 4},
+      [](const Tensor& x) {
+        return repeat(x, {3, 2, 2});
+      },
+      modulo({2, 2}));
+  add_adjoint(
+      list, "interleave", {2, 2}, {2, 6},
+      [](const Tensor& x) { return repeat_interleave(x, 3, 1); },
+      [](const Shape& i) {
+        return Shape{i[0], i[1] / 3};
+      });
+  add_adjoint(
+      list, "of nothing", {2}, {0}, [](const Tensor& x) { return repeat(x, {0}); }, modulo({2}));
 }
 
 }  // namespace cutaway

@@ -25,15 +25,15 @@ void for_each_index(const Shape& sizes, F&& f) {
   }
 }
 
-// y[i] = x[from(i)] for every index i of `sizes`: the plain form of all ops that only move elements.
+// y[i] = x[from(i)] for every index i of `sizes`: the plain form of all ops that only move
+// elements.
 template <class F>
 Tensors moved(const Tensor& x, const Shape& sizes, F&& from) {
   const Ref in(x);
   Ref out(sizes);
   size_t k = 0;
-  for_each_index(sizes, [&](const Shape& i) {
-    out.v[k++] = in.v[size_t(flat_index(in.sizes, from(i)))];
-  });
+  for_each_index(sizes,
+                 [&](const Shape& i) { out.v[k++] = in.v[size_t(flat_index(in.sizes, from(i)))]; });
   return {out.tensor()};
 }
 

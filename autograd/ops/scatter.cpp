@@ -45,11 +45,12 @@ int check_scatter(const Call& c, int64_t dim_given, const Tensor* src) {
            (!src || index.sizes()[d] <= src->sizes()[d]);
   }
   if (!fits) {
-    throw ShapeError(c.op.name, fmt::format("x, index and src must have as many dimensions, and index "
-                                            "must fit into src, and into x outside of dim {}; got x "
-                                            "{}, index {}, src {}",
-                                            dim, to_string(x.sizes()), to_string(index.sizes()),
-                                            src ? to_string(src->sizes()) : "number"),
+    throw ShapeError(c.op.name,
+                     fmt::format("x, index and src must have as many dimensions, and index "
+                                 "must fit into src, and into x outside of dim {}; got x "
+                                 "{}, index {}, src {}",
+                                 dim, to_string(x.sizes()), to_string(index.sizes()),
+                                 src ? to_string(src->sizes()) : "number"),
                      "index_add() and index_copy() take a vector as index");
   }
   if (src) require_same_type(c.op.name, x, *src);
@@ -142,16 +143,17 @@ void scatter_fill_backward(Backward& b) {
 
 // ---- reducing
 
-// What the gradients of amax and amin need: the index with -1 for values that are not the result, which
-// old values are, and how many share each place.
+// What the gradients of amax and amin need: the index with -1 for values that are not the result,
+// which old values are, and how many share each place.
 void save_ties(Call& c, const Tensor& x, const Tensor& index, int64_t dim, bool include_self) {
   const NoGradGuard constants;
   const Tensor out = c.outputs[0].detach();
   Tensor src = c.in(2).detach();
   for (int d = 0; d < src.dim(); ++d) src = narrow(src, d, 0, index.sizes()[d]);
   const Tensor ties = where(same_or_nan(src, gather(out, dim, index)), index, Scalar(-1));
-  Tensor old = include_self ? same_or_nan(x.detach(), out)
-                            : scatter(ones(x.sizes(), {.dtype = DType::boolean}), dim, index, Scalar(0));
+  Tensor old = include_self
+                   ? same_or_nan(x.detach(), out)
+                   : scatter(ones(x.sizes(), {.dtype = DType::boolean}), dim, index, Scalar(0));
   const Tensor once = ones(index.sizes(), {.dtype = DType::i64});
   c.save(ties);
   c.save(old);
@@ -326,11 +328,16 @@ const OpRecord kScatterAmin{.name = "scatter_amin",
 
 const OpRecord& record_of(ScatterMode mode) {
   switch (mode) {
-    case ScatterMode::sum: return kScatterAdd;
-    case ScatterMode::mean: return kScatterMean;
-    case ScatterMode::prod: return kScatterProd;
-    case ScatterMode::amax: return kScatterAmax;
-    case ScatterMode::amin: break;
+    case ScatterMode::sum:
+      return kScatterAdd;
+    case ScatterMode::mean:
+      return kScatterMean;
+    case ScatterMode::prod:
+      return kScatterProd;
+    case ScatterMode::amax:
+      return kScatterAmax;
+    case ScatterMode::amin:
+      break;
   }
   return kScatterAmin;
 }

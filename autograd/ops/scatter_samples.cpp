@@ -51,11 +51,21 @@ Tensors reduced(const Tensors& in, int dim, ScatterReduceOptions o) {
       most = std::fmax(most, v), least = std::fmin(least, v);
     }
     switch (o.mode) {
-      case ScatterMode::sum: out.v[at] = sum; break;
-      case ScatterMode::mean: out.v[at] = sum / double(values.size()); break;
-      case ScatterMode::prod: out.v[at] = product; break;
-      case ScatterMode::amax: out.v[at] = most; break;
-      case ScatterMode::amin: out.v[at] = least; break;
+      case ScatterMode::sum:
+        out.v[at] = sum;
+        break;
+      case ScatterMode::mean:
+        out.v[at] = sum / double(values.size());
+        break;
+      case ScatterMode::prod:
+        out.v[at] = product;
+        break;
+      case ScatterMode::amax:
+        out.v[at] = most;
+        break;
+      case ScatterMode::amin:
+        out.v[at] = least;
+        break;
     }
   }
   return {out.tensor()};
@@ -77,9 +87,7 @@ void reduce_samples(SampleList& list, ScatterMode mode) {
       if (mode == ScatterMode::prod && c.long_one) continue;
       Sample& s = list.add(
           std::string(c.label) + (self ? "" : ", without self"), inputs_of(list, c),
-          [=](const Tensors& in) {
-            return Tensors{scatter_reduce(in[0], c.dim, in[1], in[2], o)};
-          },
+          [=](const Tensors& in) { return Tensors{scatter_reduce(in[0], c.dim, in[1], in[2], o)}; },
           [=](const Tensors& in) { return reduced(in, c.dim, o); });
       s.grad = !c.long_one;
     }
@@ -103,13 +111,18 @@ void scatter_samples(SampleList& list) {
         });
     s.grad = !c.long_one;
   }
-  list.error("range", [] { scatter(zeros({2}), 0, index_of({2}), ones({1})); },
-             "[scatter] index 2 at [0] is out of range for size 2");
-  list.error("sizes", [] { scatter(zeros({2}), 0, index_of({0, 1}), ones({1})); },
-             "and into x outside of dim 0; got x [2], index [2], src [1]");
-  list.error("type",
-             [] { scatter(zeros({2}), 0, index_of({0}), ones({1}, {.dtype = DType::f64})); },
-             "[scatter] src and x must have one type; got f64 and f32");
+  list.error(
+      "range", [] { scatter(zeros({2}), 0, index_of({2}), ones({1})); },
+      "[scatter] index 2 at [0] is out of range for size 2");
+  list.error(
+      "sizes",
+      [] {
+        scatter(zeros({2}), 0, index_of({0, 1}), ones({1}));
+      },
+      "and into x outside of dim 0; got x [2], index [2], src [1]");
+  list.error(
+      "type", [] { scatter(zeros({2}), 0, index_of({0}), ones({1}, {.dtype = DType::f64})); },
+      "[scatter] src and x must have one type; got f64 and f32");
 }
 
 void scatter_fill_samples(SampleList& list) {
@@ -117,8 +130,7 @@ void scatter_fill_samples(SampleList& list) {
     Tensors in = inputs_of(list, c);
     in.pop_back();
     Sample& s = list.add(
-        c.label, in,
-        [c](const Tensors& in) { return Tensors{scatter(in[0], c.dim, in[1], 1.5)}; },
+        c.label, in, [c](const Tensors& in) { return Tensors{scatter(in[0], c.dim, in[1], 1.5)}; },
         [c](const Tensors& in) {
           Ref out(in[0]);
           for_each_hit(in, in[1].sizes(), c.dim, [&](size_t at, size_t) { out.v[at] = 1.5; });
@@ -126,22 +138,25 @@ void scatter_fill_samples(SampleList& list) {
         });
     s.grad = !c.long_one;
   }
-  list.error("range", [] { scatter(zeros({2}), 0, index_of({5}), 1.0); },
-             "[scatter_fill] index 5 at [0] is out of range for size 2");
+  list.error(
+      "range", [] { scatter(zeros({2}), 0, index_of({5}), 1.0); },
+      "[scatter_fill] index 5 at [0] is out of range for size 2");
 }
 
 void scatter_add_samples(SampleList& list) {
   reduce_samples(list, ScatterMode::sum);
-  list.error("range", [] { scatter_add(zeros({2}), 0, index_of({-1}), ones({1})); },
-             "[scatter_add] index -1 at [0] is out of range for size 2");
+  list.error(
+      "range", [] { scatter_add(zeros({2}), 0, index_of({-1}), ones({1})); },
+      "[scatter_add] index -1 at [0] is out of range for size 2");
 }
 void scatter_mean_samples(SampleList& list) { reduce_samples(list, ScatterMode::mean); }
 
 void scatter_prod_samples(SampleList& list) {
   reduce_samples(list, ScatterMode::prod);
   list.add(
-      "zeros", {tensor({2, 0, 3}, {.dtype = DType::f64}), index_of({0, 0, 1, 1, 2, 0}),
-                tensor({0, 1.5, 0, 2, -1, 0}, {.dtype = DType::f64})},
+      "zeros",
+      {tensor({2, 0, 3}, {.dtype = DType::f64}), index_of({0, 0, 1, 1, 2, 0}),
+       tensor({0, 1.5, 0, 2, -1, 0}, {.dtype = DType::f64})},
       [](const Tensors& in) {
         return Tensors{scatter_reduce(in[0], 0, in[1], in[2], {.mode = ScatterMode::prod})};
       },

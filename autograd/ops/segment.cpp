@@ -40,7 +40,8 @@ int check_rows(const Call& c, int64_t dim_given) {
   return dim;
 }
 
-void fill_args(TakeRowsArgs& r, const Tensor& out, int dim, const Tensor& index, const Tensor& src) {
+void fill_args(TakeRowsArgs& r, const Tensor& out, int dim, const Tensor& index,
+               const Tensor& src) {
   r.index = index.data<int64_t>();
   r.in = src.raw();
   r.out = out.raw();
@@ -118,8 +119,8 @@ Tensor spread(const Tensor& ids, const Shape& sizes) {
   return expand(reshape(ids, column), sizes);
 }
 
-// As in scatter_reduce: the ids with -1 for values that are not the extreme of their segment, and how
-// many share it (at least 1).
+// As in scatter_reduce: the ids with -1 for values that are not the extreme of their segment, and
+// how many share it (at least 1).
 void save_ties(Call& c, const Tensor& ids) {
   const NoGradGuard constants;
   const Tensor x = c.in(0).detach(), out = c.outputs[0].detach(), at = spread(ids, x.sizes());
@@ -141,8 +142,8 @@ void segment_forward(Call& c) {
                                             to_string(x.sizes()), to_string(ids.sizes())));
   }
   if (segments < 0) {
-    throw ValueError(c.op.name, fmt::format("the number of segments must not be negative; got {}",
-                                            segments));
+    throw ValueError(c.op.name,
+                     fmt::format("the number of segments must not be negative; got {}", segments));
   }
   const Tensor index = index_values(c.op.name, ids);
   check_index(c.op.name, index, segments);
@@ -277,8 +278,8 @@ Tensor segment_min(TensorArg x, TensorArg ids, int64_t segments) {
 }
 
 void register_segment_ops(std::vector<const OpRecord*>& list) {
-  list.insert(list.end(), {&kIndexAdd, &kIndexCopy, &kSegmentSum, &kSegmentMean, &kSegmentMax,
-                           &kSegmentMin});
+  list.insert(list.end(),
+              {&kIndexAdd, &kIndexCopy, &kSegmentSum, &kSegmentMean, &kSegmentMax, &kSegmentMin});
 }
 
 }  // namespace cutaway

@@ -13,8 +13,8 @@ struct RowCase {
   int64_t count;
 };
 const RowCase kRows[] = {
-    {"rows", {3, 2}, 0, 5},     {"columns", {2, 4}, 1, 3}, {"middle", {2, 3, 2}, 1, 4},
-    {"vector", {4}, 0, 6},      {"none", {3, 2}, 0, 0},    {"long rows", {4, 700}, 0, 9},
+    {"rows", {3, 2}, 0, 5}, {"columns", {2, 4}, 1, 3}, {"middle", {2, 3, 2}, 1, 4},
+    {"vector", {4}, 0, 6},  {"none", {3, 2}, 0, 0},    {"long rows", {4, 700}, 0, 9},
 };
 
 template <class F>
@@ -84,25 +84,39 @@ Tensor ids_of(std::initializer_list<double> v) { return tensor(v, {.dtype = DTyp
 
 void index_add_samples(SampleList& list) {
   add_rows(list, index_add, [](double& y, double x) { y += x; });
-  list.error("range", [] { index_add(zeros({2}), 0, ids_of({2}), ones({1})); },
-             "[index_add] index 2 at [0] is out of range for size 2");
-  list.error("sizes", [] { index_add(zeros({2, 3}), 0, ids_of({0}), ones({2, 3})); },
-             "[index_add] needs a vector as index and one slice of src for each entry; got x [2,3], "
-             "index [1], src [2,3], need src [1,3]");
+  list.error(
+      "range", [] { index_add(zeros({2}), 0, ids_of({2}), ones({1})); },
+      "[index_add] index 2 at [0] is out of range for size 2");
+  list.error(
+      "sizes",
+      [] {
+        index_add(zeros({2, 3}), 0, ids_of({0}), ones({2, 3}));
+      },
+      "[index_add] needs a vector as index and one slice of src for each entry; got x [2,3], "
+      "index [1], src [2,3], need src [1,3]");
 }
 
 void index_copy_samples(SampleList& list) {
   add_rows(list, index_copy, [](double& y, double x) { y = x; });
-  list.error("range", [] { index_copy(zeros({2}), 0, ids_of({-1}), ones({1})); },
-             "[index_copy] index -1 at [0] is out of range for size 2");
+  list.error(
+      "range", [] { index_copy(zeros({2}), 0, ids_of({-1}), ones({1})); },
+      "[index_copy] index -1 at [0] is out of range for size 2");
 }
 
 void segment_sum_samples(SampleList& list) {
   add_segments(list, segment_sum, total);
-  list.error("range", [] { segment_sum(zeros({2, 3}), ids_of({0, 2}), 2); },
-             "[segment_sum] index 2 at [1] is out of range for size 2");
-  list.error("rows", [] { segment_sum(zeros({2, 3}), ids_of({0}), 2); },
-             "[segment_sum] needs one id for each row; got x [2,3], ids [1]");
+  list.error(
+      "range",
+      [] {
+        segment_sum(zeros({2, 3}), ids_of({0, 2}), 2);
+      },
+      "[segment_sum] index 2 at [1] is out of range for size 2");
+  list.error(
+      "rows",
+      [] {
+        segment_sum(zeros({2, 3}), ids_of({0}), 2);
+      },
+      "[segment_sum] needs one id for each row; got x [2,3], ids [1]");
 }
 void segment_mean_samples(SampleList& list) {
   add_segments(list, segment_mean,

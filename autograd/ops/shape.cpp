@@ -173,9 +173,10 @@ void movedim_backward(Backward& b) {
 }
 
 [[noreturn, gnu::cold]] void fail_expand(const char* op, const Tensor& x, const Shape& sizes) {
-  throw ShapeError(op, fmt::format("only sizes of 1 can be repeated, and new dimensions come first; "
-                                   "got {}, need {}",
-                                   to_string(x.sizes()), to_string(sizes)),
+  throw ShapeError(op,
+                   fmt::format("only sizes of 1 can be repeated, and new dimensions come first; "
+                               "got {}, need {}",
+                               to_string(x.sizes()), to_string(sizes)),
                    "insert dimensions of size 1 with unsqueeze()");
 }
 
@@ -217,8 +218,8 @@ void squeeze_forward(Call& c) {
 void unsqueeze_forward(Call& c) {
   const Tensor& x = c.in(0);
   if (x.dim() == kMaxRank) {
-    throw ShapeError(c.op.name, fmt::format("at most {} dimensions; got x {}", kMaxRank,
-                                            to_string(x.sizes())));
+    throw ShapeError(
+        c.op.name, fmt::format("at most {} dimensions; got x {}", kMaxRank, to_string(x.sizes())));
   }
   const int d = normalize_dim(c.op.name, c.attrs<DimsAttrs>().a, x.dim() + 1);
   Layout layout = x.layout();

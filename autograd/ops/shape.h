@@ -11,7 +11,8 @@ namespace cutaway {
 Tensor reshape(TensorArg x, const Shape& sizes);
 // As reshape, but never copies: raises ShapeError when the strides of x do not allow it.
 Tensor view(TensorArg x, const Shape& sizes);
-// Dimensions from … to (inclusive) joined into one. Raises IndexError, and ShapeError for from > to.
+// Dimensions from … to (inclusive) joined into one. Raises IndexError, and ShapeError for from >
+// to.
 Tensor flatten(TensorArg x, int64_t from = 0, int64_t to = -1);
 // Dimension `dim` cut into `sizes`, one of which may be -1.
 Tensor unflatten(TensorArg x, int64_t dim, const Shape& sizes);
@@ -43,8 +44,8 @@ Tensor unsqueeze(TensorArg x, int64_t dim);
 // Upper bound of a slice that runs to the end.
 inline constexpr int64_t kEnd = INT64_MAX;
 
-// Elements begin, begin+step, … below end of dimension `dim`; bounds count from the end when negative
-// and are clamped, as in Python. Raises ValueError for step < 1 (flip() reverses).
+// Elements begin, begin+step, … below end of dimension `dim`; bounds count from the end when
+// negative and are clamped, as in Python. Raises ValueError for step < 1 (flip() reverses).
 Tensor slice(TensorArg x, int64_t dim, int64_t begin, int64_t end = kEnd, int64_t step = 1);
 // Elements start … start+length-1. Raises IndexError when they are not all there.
 Tensor narrow(TensorArg x, int64_t dim, int64_t start, int64_t length);

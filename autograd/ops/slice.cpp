@@ -43,9 +43,9 @@ Layout slice_layout(const char* op, const Tensor& x, const SliceAttrs& a) {
   if (x.dim() == 0) fail_0d(op);
   const int dim = normalize_dim(op, a.dim, x.dim());
   if (a.step < 1) {
-    throw ValueError(op, fmt::format("step must be at least 1; got {} for x {}", a.step,
-                                     to_string(x.sizes())),
-                     "flip(x, {dim}) reverses a dimension");
+    throw ValueError(
+        op, fmt::format("step must be at least 1; got {} for x {}", a.step, to_string(x.sizes())),
+        "flip(x, {dim}) reverses a dimension");
   }
   const int64_t n = x.sizes()[dim];
   const auto clamped = [n](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + n : i, 0, n); };
@@ -70,8 +70,9 @@ Layout select_layout(const char* op, const Tensor& x, const SelectAttrs& a) {
   const int dim = normalize_dim(op, a.dim, x.dim());
   const int64_t n = x.sizes()[dim];
   if (a.index < -n || a.index >= n) {
-    throw IndexError(op, fmt::format("index {} is out of range for dimension {} of x {}; need {} … {}",
-                                     a.index, dim, to_string(x.sizes()), -n, n - 1));
+    throw IndexError(
+        op, fmt::format("index {} is out of range for dimension {} of x {}; need {} … {}", a.index,
+                        dim, to_string(x.sizes()), -n, n - 1));
   }
   return x.layout().select(dim, a.index < 0 ? a.index + n : a.index);
 }
@@ -86,7 +87,8 @@ Layout diagonal_layout(const char* op, const Layout& x, const DiagonalAttrs& a) 
     throw ShapeError(op, fmt::format("dim1 and dim2 must differ; got {} and {} for x {}", a.dim1,
                                      a.dim2, to_string(x.sizes)));
   }
-  const int64_t above = std::max<int64_t>(a.offset, 0), below = std::max<int64_t>(-a.offset, 0);
+  const int64_t offset = std::clamp(a.offset, -x.sizes[d1], x.sizes[d2]);
+  const int64_t above = std::max<int64_t>(offset, 0), below = std::max<int64_t>(-offset, 0);
   const int64_t rows = x.sizes[d1] - std::min(below, x.sizes[d1]);
   const int64_t columns = x.sizes[d2] - std::min(above, x.sizes[d2]);
   const int64_t n = std::min(rows, columns);
@@ -154,14 +156,15 @@ void put_forward(Call& c) {
   const Tensor &x = c.in(0), &src = c.in(1);
   const Layout at = pick(c.op.name, x, c.attrs<A>());
   if (src.sizes() != at.sizes) {
-    throw ShapeError(c.op.name, fmt::format("src must have the sizes of the replaced part; got {} "
-                                            "for x {}, need {}",
-                                            to_string(src.sizes()), to_string(x.sizes()),
-                                            to_string(at.sizes)));
+    throw ShapeError(
+        c.op.name, fmt::format("src must have the sizes of the replaced part; got {} "
+                               "for x {}, need {}",
+                               to_string(src.sizes()), to_string(x.sizes()), to_string(at.sizes)));
   }
   if (src.dtype() != x.dtype()) {
-    throw DTypeError(c.op.name, fmt::format("src and x must have one type; got {} and {}",
-                                            name_of(src.dtype()), name_of(x.dtype())),
+    throw DTypeError(c.op.name,
+                     fmt::format("src and x must have one type; got {} and {}",
+                                 name_of(src.dtype()), name_of(x.dtype())),
                      "convert one of them with to(dtype)");
   }
   Tensor& out = c.out_like(0, 0);
@@ -206,6 +209,10 @@ void diag_embed_forward(Call& c) {
   }
   const int d1 = normalize_dim(c.op.name, a.dim1, x.dim() + 1);
   const int d2 = normalize_dim(c.op.name, a.dim2, x.dim() + 1);
+  constexpr int64_t kMost = int64_t(1) << 31;
+  if (a.offset < -kMost || a.offset > kMost) {
+    throw ValueError(c.op.name, fmt::format("offset {} is too large", a.offset));
+  }
   const int64_t n = x.sizes().back() + std::abs(a.offset);
   Shape sizes = x.sizes().slice(0, x.dim() - 1);
   for (int d : {std::min(d1, d2), std::max(d1, d2)}) sizes.insert(d, n);
@@ -231,7 +238,8 @@ template <bool upper>
 void triangle_forward(Call& c) {
   const Tensor& x = c.in(0);
   if (x.dim() < 2) {
-    throw ShapeError(c.op.name, fmt::format("needs matrices [...,n,m]; got x {}", to_string(x.sizes())));
+    throw ShapeError(c.op.name,
+                     fmt::format("needs matrices [...,n,m]; got x {}", to_string(x.sizes())));
   }
   const Tensor dense = contiguous_raw(x);
   Tensor& out = c.out(0, x.sizes(), x.dtype());
@@ -247,12 +255,8 @@ void triangle_forward(Call& c) {
   kernels::triangle(x.device(), x.dtype(), a);
 }
 
-void tril_backward(Backward& b) {
-  b.set(0, tril(b.upstream(), b.attrs<TriangleAttrs>().diagonal));
-}
-void triu_backward(Backward& b) {
-  b.set(0, triu(b.upstream(), b.attrs<TriangleAttrs>().diagonal));
-}
+void tril_backward(Backward& b) { b.set(0, tril(b.upstream(), b.attrs<TriangleAttrs>().diagonal)); }
+void triu_backward(Backward& b) { b.set(0, triu(b.upstream(), b.attrs<TriangleAttrs>().diagonal)); }
 
 // ---- records
 
@@ -402,9 +406,8 @@ Tensor tril(TensorArg x, int64_t diagonal) { return run(kTril, {x}, TriangleAttr
 Tensor triu(TensorArg x, int64_t diagonal) { return run(kTriu, {x}, TriangleAttrs{diagonal}); }
 
 void register_slice_ops(std::vector<const OpRecord*>& list) {
-  list.insert(list.end(),
-              {&kSlice, &kNarrow, &kSelect, &kDiagonal, &kSliceScatter, &kSelectScatter,
-               &kDiagonalScatter, &kDiagEmbed, &kTril, &kTriu});
+  list.insert(list.end(), {&kSlice, &kNarrow, &kSelect, &kDiagonal, &kSliceScatter, &kSelectScatter,
+                           &kDiagonalScatter, &kDiagEmbed, &kTril, &kTriu});
 }
 
 }  // namespace cutaway

@@ -89,7 +89,7 @@ Tensors replaced(const Tensors& in, F&& view_of) {
 }
 
 Sample& add_triangle(SampleList& list, const char* label, const Shape& sizes, int64_t diagonal,
-                        bool upper) {
+                     bool upper) {
   return list.add(
       label, {list.randn(sizes)},
       [=](const Tensors& in) {
@@ -112,14 +112,19 @@ Sample& add_triangle(SampleList& list, const char* label, const Shape& sizes, in
 void slice_samples(SampleList& list) {
   for (const SliceCase& c : kSlices) {
     list.add(
-        c.label, {list.randn(c.sizes)}, [c](const Tensors& in) { return Tensors{slice_of(in[0], c)}; },
+        c.label, {list.randn(c.sizes)},
+        [c](const Tensors& in) { return Tensors{slice_of(in[0], c)}; },
         [c](const Tensors& in) { return slice_reference(in[0], c); });
   }
-  list.error("negative step", [] { slice(zeros({5}), 0, 4, 0, -1); },
-             "[slice] step must be at least 1; got -1 for x [5]");
-  list.error("hint", [] { slice(zeros({5}), 0, 4, 0, -1); }, "hint: flip(x, {dim})");
-  list.error("dim", [] { slice(zeros({5}), 1, 0, 1); }, "[slice] dim 1 is out of range");
-  list.error("0-d", [] { slice(zeros({}), 0, 0, 1); }, "[slice] a 0-d tensor has no dimension");
+  list.error(
+      "negative step", [] { slice(zeros({5}), 0, 4, 0, -1); },
+      "[slice] step must be at least 1; got -1 for x [5]");
+  list.error(
+      "hint", [] { slice(zeros({5}), 0, 4, 0, -1); }, "hint: flip(x, {dim})");
+  list.error(
+      "dim", [] { slice(zeros({5}), 1, 0, 1); }, "[slice] dim 1 is out of range");
+  list.error(
+      "0-d", [] { slice(zeros({}), 0, 0, 1); }, "[slice] a 0-d tensor has no dimension");
 }
 
 void narrow_samples(SampleList& list) {
@@ -137,8 +142,9 @@ void narrow_samples(SampleList& list) {
   add("from the end", {4, 3}, 1, -2, 2);
   add("nothing", {4, 3}, 0, 4, 0);
   add("of an empty", {0}, 0, 0, 0);
-  list.error("too long", [] { narrow(zeros({4}), 0, 2, 3); },
-             "[narrow] elements 2 … 4 are not all in dimension 0 of x [4]");
+  list.error(
+      "too long", [] { narrow(zeros({4}), 0, 2, 3); },
+      "[narrow] elements 2 … 4 are not all in dimension 0 of x [4]");
 }
 
 void select_samples(SampleList& list) {
@@ -160,9 +166,14 @@ void select_samples(SampleList& list) {
   add("middle", {2, 3, 2}, 1, 2);
   add("to 0-d", {3}, 0, 0);
   add("empty rest", {2, 0}, 0, 1);
-  list.error("range", [] { select(zeros({2, 3}), 1, 3); },
-             "[select] index 3 is out of range for dimension 1 of x [2,3]; need -3 … 2");
-  list.error("0-d", [] { select(zeros({}), 0, 0); }, "[select] a 0-d tensor has no dimension");
+  list.error(
+      "range",
+      [] {
+        select(zeros({2, 3}), 1, 3);
+      },
+      "[select] index 3 is out of range for dimension 1 of x [2,3]; need -3 … 2");
+  list.error(
+      "0-d", [] { select(zeros({}), 0, 0); }, "[select] a 0-d tensor has no dimension");
 }
 
 void diagonal_samples(SampleList& list) {
@@ -180,10 +191,14 @@ void diagonal_samples(SampleList& list) {
   add("outer pair", {3, 2, 4}, 0, 2, 0);
   add("outside", {2, 2}, 5, 0, 1);
   add("empty", {0, 3}, 0, 0, 1);
-  list.error("vector", [] { diagonal(zeros({3})); },
-             "[diagonal] needs at least 2 dimensions; got x [3]");
-  list.error("same", [] { diagonal(zeros({3, 3}), {.dim1 = 1, .dim2 = -1}); },
-             "[diagonal] dim1 and dim2 must differ; got 1 and -1 for x [3,3]");
+  list.error(
+      "vector", [] { diagonal(zeros({3})); }, "[diagonal] needs at least 2 dimensions; got x [3]");
+  list.error(
+      "same",
+      [] {
+        diagonal(zeros({3, 3}), {.dim1 = 1, .dim2 = -1});
+      },
+      "[diagonal] dim1 and dim2 must differ; got 1 and -1 for x [3,3]");
 }
 
 void slice_scatter_samples(SampleList& list) {
@@ -199,12 +214,16 @@ void slice_scatter_samples(SampleList& list) {
           return replaced(in, [&](const Tensor& x) { return slice_reference(x, c)[0]; });
         });
   }
-  list.error("sizes", [] { slice_scatter(zeros({4, 2}), zeros({3, 2}), 0, 0, 2); },
-             "[slice_scatter] src must have the sizes of the replaced part; got [3,2] for x [4,2], "
-             "need [2,2]");
-  list.error("type",
-             [] { slice_scatter(zeros({2}), zeros({1}, {.dtype = DType::i64}), 0, 0, 1); },
-             "[slice_scatter] src and x must have one type; got i64 and f32");
+  list.error(
+      "sizes",
+      [] {
+        slice_scatter(zeros({4, 2}), zeros({3, 2}), 0, 0, 2);
+      },
+      "[slice_scatter] src must have the sizes of the replaced part; got [3,2] for x [4,2], "
+      "need [2,2]");
+  list.error(
+      "type", [] { slice_scatter(zeros({2}), zeros({1}, {.dtype = DType::i64}), 0, 0, 1); },
+      "[slice_scatter] src and x must have one type; got i64 and f32");
 }
 
 void select_scatter_samples(SampleList& list) {
@@ -225,8 +244,9 @@ void select_scatter_samples(SampleList& list) {
         out.v[1] = Ref(in[1]).v[0];
         return Tensors{out.tensor()};
       });
-  list.error("range", [] { select_scatter(zeros({3}), zeros({}), 0, 3); },
-             "[select_scatter] index 3 is out of range for dimension 0 of x [3]");
+  list.error(
+      "range", [] { select_scatter(zeros({3}), zeros({}), 0, 3); },
+      "[select_scatter] index 3 is out of range for dimension 0 of x [3]");
 }
 
 void diagonal_scatter_samples(SampleList& list) {
@@ -246,9 +266,13 @@ void diagonal_scatter_samples(SampleList& list) {
   add("square", {3, 3}, {3}, 0, 0, 1);
   add("below, batch", {2, 3, 3}, {2, 2}, -1, 1, 2);
   add("outside", {2, 2}, {0}, 4, 0, 1);
-  list.error("sizes", [] { diagonal_scatter(zeros({3, 3}), zeros({2})); },
-             "[diagonal_scatter] src must have the sizes of the replaced part; got [2] for x [3,3], "
-             "need [3]");
+  list.error(
+      "sizes",
+      [] {
+        diagonal_scatter(zeros({3, 3}), zeros({2}));
+      },
+      "[diagonal_scatter] src must have the sizes of the replaced part; got [2] for x [3,3], "
+      "need [3]");
 }
 
 void diag_embed_samples(SampleList& list) {
@@ -279,9 +303,14 @@ void diag_embed_samples(SampleList& list) {
         out.v[0] = Ref(in[0]).v[0], out.v[3] = Ref(in[0]).v[1];
         return Tensors{out.tensor()};
       });
-  list.error("0-d", [] { diag_embed(zeros({})); }, "[diag_embed] needs 1 to 7 dimensions; got x []");
-  list.error("diag", [] { diag(zeros({2, 2, 2})); },
-             "[diag] needs a vector or a matrix; got x [2,2,2]");
+  list.error(
+      "0-d", [] { diag_embed(zeros({})); }, "[diag_embed] needs 1 to 7 dimensions; got x []");
+  list.error(
+      "diag",
+      [] {
+        diag(zeros({2, 2, 2}));
+      },
+      "[diag] needs a vector or a matrix; got x [2,2,2]");
 }
 
 void tril_samples(SampleList& list) {
@@ -291,7 +320,8 @@ void tril_samples(SampleList& list) {
   add_triangle(list, "all of it", {2, 2}, 9, false);
   add_triangle(list, "empty", {0, 3}, 0, false);
   add_triangle(list, "long rows", {3, 700}, 300, false).grad = false;
-  list.error("vector", [] { tril(zeros({3})); }, "[tril] needs matrices [...,n,m]; got x [3]");
+  list.error(
+      "vector", [] { tril(zeros({3})); }, "[tril] needs matrices [...,n,m]; got x [3]");
 }
 
 void triu_samples(SampleList& list) {
@@ -300,7 +330,8 @@ void triu_samples(SampleList& list) {
   add_triangle(list, "batch, above", {2, 3, 4}, 2, true);
   add_triangle(list, "nothing", {2, 2}, 9, true);
   add_triangle(list, "empty", {3, 0}, 0, true);
-  list.error("0-d", [] { triu(zeros({})); }, "[triu] needs matrices [...,n,m]; got x []");
+  list.error(
+      "0-d", [] { triu(zeros({})); }, "[triu] needs matrices [...,n,m]; got x []");
 }
 
 }  // namespace cutaway

@@ -55,9 +55,10 @@ void sort_forward(Call& c) {
   Shape sizes = x.sizes();
   if (a.k >= 0) {
     if (a.k > n) {
-      throw ValueError(c.op.name, fmt::format("k must lie in 0 … {}, the size of dimension {}; got k {} "
-                                              "for x {}",
-                                              n, dim, a.k, to_string(x.sizes())));
+      throw ValueError(c.op.name,
+                       fmt::format("k must lie in 0 … {}, the size of dimension {}; got k {} "
+                                   "for x {}",
+                                   n, dim, a.k, to_string(x.sizes())));
     }
     if (x.dim()) {
       sizes[dim] = a.k;
@@ -76,7 +77,8 @@ void sort_backward(Backward& b) {
   const Tensor& g = b.upstream();
   const Shape& sizes = b.input_sizes(0);
   if (g.dim() != sizes.rank()) return b.set(0, zeros_like_sizes(sizes, g));  // none of a 0-d tensor
-  b.set(0, scatter_add_skipping(zeros_like_sizes(sizes, g), b.attrs<SortAttrs>().dim, b.extra(0), g));
+  b.set(0,
+        scatter_add_skipping(zeros_like_sizes(sizes, g), b.attrs<SortAttrs>().dim, b.extra(0), g));
 }
 
 void argsort_forward(Call& c) {
@@ -129,9 +131,10 @@ void searchsorted_forward(Call& c) {
                                sorted.sizes().slice(0, sorted.dim() - 1) ==
                                    values.sizes().slice(0, values.dim() - 1));
   if (!fits) {
-    throw ShapeError(c.op.name, fmt::format("needs a vector, or rows with the leading sizes of values; "
-                                            "got sorted {}, values {}",
-                                            to_string(sorted.sizes()), to_string(values.sizes())));
+    throw ShapeError(c.op.name,
+                     fmt::format("needs a vector, or rows with the leading sizes of values; "
+                                 "got sorted {}, values {}",
+                                 to_string(sorted.sizes()), to_string(values.sizes())));
   }
   const DType common = promote(sorted.dtype(), values.dtype());
   const Tensor& out = c.out(0, values.sizes(), DType::i64);
@@ -183,16 +186,17 @@ const OpRecord kTopk{.name = "topk",
                      .backward = sort_backward,
                      .samples = topk_samples};
 
-const OpRecord kUnique{.name = "unique",
-                       .signature = "unique(x) → values, inverse, counts",
-                       .meaning = "The different elements, ascending.",
-                       .formula = "x[i] = values[inverse[i]]",
-                       .shapes = "x [...]   values, counts [groups]   inverse as x",
-                       .dtypes = kAllTypes,
-                       .outputs = 3,
-                       .forward = unique_forward,
-                       .no_gradient = "the number of results depends on values; select from x instead",
-                       .samples = unique_samples};
+const OpRecord kUnique{
+    .name = "unique",
+    .signature = "unique(x) → values, inverse, counts",
+    .meaning = "The different elements, ascending.",
+    .formula = "x[i] = values[inverse[i]]",
+    .shapes = "x [...]   values, counts [groups]   inverse as x",
+    .dtypes = kAllTypes,
+    .outputs = 3,
+    .forward = unique_forward,
+    .no_gradient = "the number of results depends on values; select from x instead",
+    .samples = unique_samples};
 
 const OpRecord kSearchsorted{.name = "searchsorted",
                              .signature = "searchsorted(sorted, values, {right}) → places",
@@ -220,16 +224,16 @@ Tensor argsort(TensorArg x, int64_t dim, SortOptions o) {
 ValuesIndices topk(TensorArg x, int64_t k, int64_t dim, TopkOptions o) {
   if (k < 0) {
     const CallScope scope(x.site);
-    throw ValueError("topk", fmt::format("k must not be negative; got k {} for x {}", k,
-                                         to_string(x->sizes())));
+    throw ValueError(
+        "topk", fmt::format("k must not be negative; got k {} for x {}", k, to_string(x->sizes())));
   }
   return run_sort(kTopk, x, {dim, k, o.largest});
 }
 ValuesIndices kthvalue(TensorArg x, int64_t k, int64_t dim) {
   const CallScope scope(x.site);
   if (k < 1) {
-    throw ValueError("kthvalue", fmt::format("k counts from 1; got {} for x {}", k,
-                                             to_string(x->sizes())));
+    throw ValueError("kthvalue",
+                     fmt::format("k counts from 1; got {} for x {}", k, to_string(x->sizes())));
   }
   const ValuesIndices best = topk(*x, k, dim, {.largest = false});
   if (x->dim() == 0) return best;

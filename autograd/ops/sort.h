@@ -34,8 +34,8 @@ UniqueResult unique(TensorArg x);
 struct SearchOptions {
   bool right = false;  // behind equal elements instead of before them
 };
-// Where values would have to be inserted to keep `sorted` [n], or [..., n] with the leading sizes of
-// values [..., m], ascending: i64 with the sizes of values.
+// Where values would have to be inserted to keep `sorted` [n], or [..., n] with the leading sizes
+// of values [..., m], ascending: i64 with the sizes of values.
 Tensor searchsorted(TensorArg sorted, TensorArg values, SearchOptions options = {});
 
 }  // namespace cutaway

@@ -24,8 +24,8 @@ Tensors sorted(const Tensor& x, int dim, int64_t k, bool descending) {
       std::vector<int64_t> order;
       for (int64_t j = 0; j < n; ++j) {
         auto place = order.begin();  // insertion behind all that may not follow
-        while (place != order.end() && !(descending ? before(value(*place), value(j))
-                                                    : before(value(j), value(*place)))) {
+        while (place != order.end() &&
+               !(descending ? before(value(*place), value(j)) : before(value(j), value(*place)))) {
           ++place;
         }
         order.insert(place, j);
@@ -48,10 +48,10 @@ struct LineCase {
   bool down;
 };
 const LineCase kLines[] = {
-    {"last", {3, 5}, 1, false},   {"first, descending", {4, 3}, 0, true},
+    {"last", {3, 5}, 1, false},      {"first, descending", {4, 3}, 0, true},
     {"middle", {2, 4, 2}, 1, false}, {"vector, descending", {7}, 0, true},
-    {"0-d", {}, 0, false},        {"one", {1}, 0, true},
-    {"empty", {0, 2}, 0, false},  {"long", {2, 1200}, 1, true},
+    {"0-d", {}, 0, false},           {"one", {1}, 0, true},
+    {"empty", {0, 2}, 0, false},     {"long", {2, 1200}, 1, true},
 };
 
 }  // namespace
@@ -70,7 +70,8 @@ void sort_samples(SampleList& list) {
       "ties keep their order", {list.integers({40}, 0, 4)},
       [](const Tensors& in) { return pair_of(sort(in[0])); },
       [](const Tensors& in) { return sorted(in[0], 0, 40, false); });
-  list.error("dim", [] { sort(zeros({2}), 1); }, "[sort] dim 1 is out of range");
+  list.error(
+      "dim", [] { sort(zeros({2}), 1); }, "[sort] dim 1 is out of range");
 }
 
 void argsort_samples(SampleList& list) {
@@ -110,10 +111,20 @@ void topk_samples(SampleList& list) {
         }
         return out;
       });
-  list.error("k", [] { topk(zeros({2, 3}), 4); },
-             "[topk] k must lie in 0 … 3, the size of dimension 1; got k 4 for x [2,3]");
-  list.error("negative", [] { topk(zeros({2, 3}), -1); }, "[topk] k must not be negative; got k -1");
-  list.error("kth", [] { kthvalue(zeros({3}), 0); }, "[kthvalue] k counts from 1; got 0 for x [3]");
+  list.error(
+      "k",
+      [] {
+        topk(zeros({2, 3}), 4);
+      },
+      "[topk] k must lie in 0 … 3, the size of dimension 1; got k 4 for x [2,3]");
+  list.error(
+      "negative",
+      [] {
+        topk(zeros({2, 3}), -1);
+      },
+      "[topk] k must not be negative; got k -1");
+  list.error(
+      "kth", [] { kthvalue(zeros({3}), 0); }, "[kthvalue] k counts from 1; got 0 for x [3]");
 }
 
 void unique_samples(SampleList& list) {
@@ -146,18 +157,18 @@ void unique_samples(SampleList& list) {
   add("0-d", list.randn({}));
   add("empty", list.randn({0, 2}));
   add("long", list.integers({2000}, 0, 30));
-  list.error("meta", [] { unique(zeros({2}, {.device = kMeta})); },
-             "[unique] the size of the result depends on values");
+  list.error(
+      "meta", [] { unique(zeros({2}, {.device = kMeta})); },
+      "[unique] the size of the result depends on values");
 }
 
 void searchsorted_samples(SampleList& list) {
   const auto add = [&](const char* label, const Shape& rows, const Shape& values, bool right) {
     list.add(
-        label, {sorted(list.integers(rows, 0, 9), rows.rank() - 1, rows.back(), false)[0],
-                list.integers(values, -1, 10)},
-        [=](const Tensors& in) {
-          return Tensors{searchsorted(in[0], in[1], {.right = right})};
-        },
+        label,
+        {sorted(list.integers(rows, 0, 9), rows.rank() - 1, rows.back(), false)[0],
+         list.integers(values, -1, 10)},
+        [=](const Tensors& in) { return Tensors{searchsorted(in[0], in[1], {.right = right})}; },
         [=](const Tensors& in) {
           const Ref row(in[0]), v(in[1]);
           Ref out(v.sizes);
@@ -178,9 +189,13 @@ void searchsorted_samples(SampleList& list) {
   add("one value", {5}, {}, true);
   add("none", {5}, {0}, true);
   add("into nothing", {0}, {3}, false);
-  list.error("sizes", [] { searchsorted(zeros({2, 3}), zeros({3, 1})); },
-             "[searchsorted] needs a vector, or rows with the leading sizes of values; got sorted "
-             "[2,3], values [3,1]");
+  list.error(
+      "sizes",
+      [] {
+        searchsorted(zeros({2, 3}), zeros({3, 1}));
+      },
+      "[searchsorted] needs a vector, or rows with the leading sizes of values; got sorted "
+      "[2,3], values [3,1]");
 }
 
 }  // namespace cutaway

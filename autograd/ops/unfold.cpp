@@ -36,8 +36,8 @@ struct Windows {
 
 Windows windows_of(const char* op, const Shape& sizes, const UnfoldAttrs& a) {
   if (sizes.rank() == 0 || sizes.rank() == kMaxRank) {
-    throw ShapeError(op, fmt::format("needs 1 to {} dimensions; got {}", kMaxRank - 1,
-                                     to_string(sizes)));
+    throw ShapeError(
+        op, fmt::format("needs 1 to {} dimensions; got {}", kMaxRank - 1, to_string(sizes)));
   }
   const int dim = normalize_dim(op, a.dim, sizes.rank());
   if (a.step < 1 || a.size < 0 || a.size > sizes[dim]) {
@@ -118,10 +118,11 @@ ColumnsArgs columns_args(const char* op, int64_t height, int64_t width, const Wi
     }
     const int64_t free = size[i] + 2 * w.padding[i] - w.dilation[i] * (w.kernel[i] - 1) - 1;
     if (free < 0) {
-      throw ShapeError(op, fmt::format("the window is larger than the padded image; got image {}x{}, "
-                                       "padding {}x{}, kernel {}x{}, dilation {}x{}",
-                                       height, width, w.padding[0], w.padding[1], w.kernel[0],
-                                       w.kernel[1], w.dilation[0], w.dilation[1]));
+      throw ShapeError(
+          op, fmt::format("the window is larger than the padded image; got image {}x{}, "
+                          "padding {}x{}, kernel {}x{}, dilation {}x{}",
+                          height, width, w.padding[0], w.padding[1], w.kernel[0], w.kernel[1],
+                          w.dilation[0], w.dilation[1]));
     }
     count[i] = free / w.stride[i] + 1;
     a.kernel[i] = w.kernel[i];
@@ -142,8 +143,8 @@ void unfold2d_forward(Call& c) {
     throw ShapeError(c.op.name, "needs images; got x " + to_string(x.sizes()) + ", need [N,C,H,W]");
   }
   ColumnsArgs a = columns_args(c.op.name, x.size(2), x.size(3), c.attrs<Unfold2dAttrs>().window);
-  Tensor& out = c.out(0, {x.size(0), x.size(1) * a.kernel[0] * a.kernel[1], a.out_h * a.out_w},
-                      x.dtype());
+  Tensor& out =
+      c.out(0, {x.size(0), x.size(1) * a.kernel[0] * a.kernel[1], a.out_h * a.out_w}, x.dtype());
   if (c.meta() || out.numel() == 0) return;
   const Tensor dense = contiguous_raw(x);
   a.planes = x.size(0) * x.size(1);
@@ -165,10 +166,10 @@ void fold2d_forward(Call& c) {
   ColumnsArgs a = columns_args(c.op.name, height, width, attrs.window);
   const int64_t taps = a.kernel[0] * a.kernel[1];
   if (x.dim() != 3 || x.size(1) % taps != 0 || x.size(2) != a.out_h * a.out_w) {
-    throw ShapeError(c.op.name, fmt::format("columns and windows must agree; got x {}, need "
-                                            "[N, C·{}, {}] for images {}x{}",
-                                            to_string(x.sizes()), taps, a.out_h * a.out_w, height,
-                                            width));
+    throw ShapeError(c.op.name,
+                     fmt::format("columns and windows must agree; got x {}, need "
+                                 "[N, C·{}, {}] for images {}x{}",
+                                 to_string(x.sizes()), taps, a.out_h * a.out_w, height, width));
   }
   Tensor& out = c.out(0, {x.size(0), x.size(1) / taps, height, width}, x.dtype());
   if (c.meta() || out.numel() == 0) return;
@@ -205,16 +206,17 @@ const OpRecord kUnfoldAdjoint{.name = "unfold_adjoint",
                               .backward = unfold_adjoint_backward,
                               .samples = unfold_adjoint_samples};
 
-const OpRecord kUnfold2d{.name = "unfold2d",
-                         .signature = "unfold2d(x, {kernel, stride, padding, dilation}) → y",
-                         .meaning = "Every window of an image as a column.",
-                         .formula = "y[n, (c·kh+a)·kw+b, l] = x[n, c, i·s - p + a·d, j·s - p + b·d]",
-                         .shapes = "x [N,C,H,W]   y [N, C·kh·kw, windows]",
-                         .dtypes = kAllTypes,
-                         .forward = unfold2d_forward,
-                         .backward_text = "dx = fold2d(g, sizes of x)",
-                         .backward = unfold2d_backward,
-                         .samples = unfold2d_samples};
+const OpRecord kUnfold2d{
+    .name = "unfold2d",
+    .signature = "unfold2d(x, {kernel, stride, padding, dilation}) → y",
+    .meaning = "Every window of an image as a column.",
+    .formula = "y[n, (c·kh+a)·kw+b, l] = x[n, c, i·s - p + a·d, j·s - p + b·d]",
+    .shapes = "x [N,C,H,W]   y [N, C·kh·kw, windows]",
+    .dtypes = kAllTypes,
+    .forward = unfold2d_forward,
+    .backward_text = "dx = fold2d(g, sizes of x)",
+    .backward = unfold2d_backward,
+    .samples = unfold2d_samples};
 
 const OpRecord kFold2d{.name = "fold2d",
                        .signature = "fold2d(x, sizes, {kernel, stride, padding, dilation}) → y",

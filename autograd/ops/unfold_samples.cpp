@@ -12,9 +12,12 @@ struct UnfoldCase {
   int64_t size, step;
 };
 const UnfoldCase kCases[] = {
-    {"overlapping", {5}, 0, 3, 1},      {"step", {2, 7}, 1, 3, 2},
-    {"gaps", {7, 2}, 0, 2, 3},          {"middle", {2, 4, 2}, 1, 2, 2},
-    {"whole", {3}, 0, 3, 1},            {"windows of nothing", {2}, 0, 0, 1},
+    {"overlapping", {5}, 0, 3, 1},
+    {"step", {2, 7}, 1, 3, 2},
+    {"gaps", {7, 2}, 0, 2, 3},
+    {"middle", {2, 4, 2}, 1, 2, 2},
+    {"whole", {3}, 0, 3, 1},
+    {"windows of nothing", {2}, 0, 0, 1},
     {"nothing beside", {0, 3}, 1, 2, 1},
 };
 
@@ -74,9 +77,11 @@ void unfold_samples(SampleList& list) {
           return moved(in[0], window_sizes(c), [&](const Shape& i) { return source(c, i); });
         });
   }
-  list.error("size", [] { unfold(zeros({3}), 0, 4, 1); },
-             "[unfold] needs step >= 1 and 0 <= size <= 3; got size 4 and step 1 for dimension 0");
-  list.error("0-d", [] { unfold(zeros({}), 0, 1, 1); }, "[unfold] needs 1 to 7 dimensions; got []");
+  list.error(
+      "size", [] { unfold(zeros({3}), 0, 4, 1); },
+      "[unfold] needs step >= 1 and 0 <= size <= 3; got size 4 and step 1 for dimension 0");
+  list.error(
+      "0-d", [] { unfold(zeros({}), 0, 1, 1); }, "[unfold] needs 1 to 7 dimensions; got []");
 }
 
 void unfold_adjoint_samples(SampleList& list) {
@@ -96,8 +101,12 @@ void unfold_adjoint_samples(SampleList& list) {
           return Tensors{out.tensor()};
         });
   }
-  list.error("sizes", [] { unfold_adjoint(zeros({2, 2}), {5}, 0, 2, 1); },
-             "[unfold_adjoint] needs the sizes of the windows; got [2,2], need [4,2]");
+  list.error(
+      "sizes",
+      [] {
+        unfold_adjoint(zeros({2, 2}), {5}, 0, 2, 1);
+      },
+      "[unfold_adjoint] needs the sizes of the windows; got [2,2], need [4,2]");
 }
 
 void unfold2d_samples(SampleList& list) {
@@ -112,19 +121,33 @@ void unfold2d_samples(SampleList& list) {
           return Tensors{out.tensor()};
         });
   }
-  list.error("rank", [] { unfold2d(zeros({3, 3}), {.kernel = {2, 2}}); },
-             "[unfold2d] needs images; got x [3,3], need [N,C,H,W]");
-  list.error("window", [] { unfold2d(zeros({1, 1, 2, 2}), {.kernel = {3, 1}}); },
-             "[unfold2d] the window is larger than the padded image; got image 2x2");
-  list.error("stride", [] { unfold2d(zeros({1, 1, 2, 2}), {.stride = {0, 1}}); },
-             "[unfold2d] needs kernel, stride, dilation >= 1 and padding >= 0");
+  list.error(
+      "rank",
+      [] {
+        unfold2d(zeros({3, 3}), {.kernel = {2, 2}});
+      },
+      "[unfold2d] needs images; got x [3,3], need [N,C,H,W]");
+  list.error(
+      "window",
+      [] {
+        unfold2d(zeros({1, 1, 2, 2}), {.kernel = {3, 1}});
+      },
+      "[unfold2d] the window is larger than the padded image; got image 2x2");
+  list.error(
+      "stride",
+      [] {
+        unfold2d(zeros({1, 1, 2, 2}), {.stride = {0, 1}});
+      },
+      "[unfold2d] needs kernel, stride, dilation >= 1 and padding >= 0");
 }
 
 void fold2d_samples(SampleList& list) {
   for (const ImageCase& c : kImages) {
     list.add(
         c.label, {list.randn({c.n, c.rows(), c.out(0) * c.out(1)})},
-        [c](const Tensors& in) { return Tensors{fold2d(in[0], {c.h, c.w}, c.window)}; },
+        [c](const Tensors& in) {
+          return Tensors{fold2d(in[0], {c.h, c.w}, c.window)};
+        },
         [c](const Tensors& in) {
           const Ref x(in[0]);
           Ref out({c.n, c.c, c.h, c.w});
@@ -132,8 +155,12 @@ void fold2d_samples(SampleList& list) {
           return Tensors{out.tensor()};
         });
   }
-  list.error("columns", [] { fold2d(zeros({1, 4, 3}), {3, 3}, {.kernel = {2, 2}}); },
-             "[fold2d] columns and windows must agree; got x [1,4,3], need [N, C·4, 4]");
+  list.error(
+      "columns",
+      [] {
+        fold2d(zeros({1, 4, 3}), {3, 3}, {.kernel = {2, 2}});
+      },
+      "[fold2d] columns and windows must agree; got x [1,4,3], need [N, C·4, 4]");
 }
 
 }  // namespace cutaway

@@ -62,22 +62,22 @@ void scatter(const ScatterArgs& a) {
   const int64_t work = std::max<int64_t>(1, lines.length * std::min(lines.lanes, kLanes));
   parallel_for(lines.lines * blocks, std::max<int64_t>(1, kGrain / work),
                [&](int64_t from, int64_t to) {
-    for (int64_t task = from; task < to; ++task) {
-      const int64_t line = task / blocks, first = task % blocks * kLanes;
-      const int64_t count = std::min(kLanes, lines.lanes - first);
-      T* y = out + lines.out_at(line, first);
-      const int64_t* index = a.index + lines.index_at(line, first);
-      const T* x = src ? src + lines.src_at(line, first) : nullptr;
-      for (int64_t k = 0; k < lines.length; ++k) {
-        for (int64_t j = 0; j < count; ++j) {
-          const int64_t t = index[k * lines.index_along + j];
-          if (t < 0) continue;
-          y[t * lines.out_along + j * lines.out_beside] =
-              x ? x[k * lines.src_along + j * lines.src_beside] : value;
-        }
-      }
-    }
-  });
+                 for (int64_t task = from; task < to; ++task) {
+                   const int64_t line = task / blocks, first = task % blocks * kLanes;
+                   const int64_t count = std::min(kLanes, lines.lanes - first);
+                   T* y = out + lines.out_at(line, first);
+                   const int64_t* index = a.index + lines.index_at(line, first);
+                   const T* x = src ? src + lines.src_at(line, first) : nullptr;
+                   for (int64_t k = 0; k < lines.length; ++k) {
+                     for (int64_t j = 0; j < count; ++j) {
+                       const int64_t t = index[k * lines.index_along + j];
+                       if (t < 0) continue;
+                       y[t * lines.out_along + j * lines.out_beside] =
+                           x ? x[k * lines.src_along + j * lines.src_beside] : value;
+                     }
+                   }
+                 }
+               });
 }
 
 // One task copies a block of rows.
@@ -86,22 +86,23 @@ void take_rows(const TakeRowsArgs& a) {
   const auto* in = static_cast<const T*>(a.in);
   auto* out = static_cast<T*>(a.out);
   const int64_t inner = a.inner;
-  parallel_for(a.outer * a.count, std::max<int64_t>(1, kGrain / inner), [&](int64_t from, int64_t to) {
-    for (int64_t row = from; row < to; ++row) {
-      const int64_t t = a.index[row % a.count];
-      T* y = out + row * inner;
-      if (t < 0) {
-        for (int64_t j = 0; j < inner; ++j) y[j] = T(0);
-        continue;
-      }
-      const T* x = in + (row / a.count * a.n + t) * inner;
-      if (inner == 1) {
-        *y = *x;
-      } else {
-        std::memcpy(y, x, size_t(inner) * sizeof(T));
-      }
-    }
-  });
+  parallel_for(a.outer * a.count, std::max<int64_t>(1, kGrain / inner),
+               [&](int64_t from, int64_t to) {
+                 for (int64_t row = from; row < to; ++row) {
+                   const int64_t t = a.index[row % a.count];
+                   T* y = out + row * inner;
+                   if (t < 0) {
+                     for (int64_t j = 0; j < inner; ++j) y[j] = T(0);
+                     continue;
+                   }
+                   const T* x = in + (row / a.count * a.n + t) * inner;
+                   if (inner == 1) {
+                     *y = *x;
+                   } else {
+                     std::memcpy(y, x, size_t(inner) * sizeof(T));
+                   }
+                 }
+               });
 }
 
 // One task writes a block of places.
@@ -119,7 +120,8 @@ void put_rows(const PutRowsArgs& a) {
     for (int64_t row = from; row < to; ++row) {
       const int64_t k = last[row % a.n];
       if (k < 0) continue;
-      std::memcpy(out + row * inner, in + (row / a.n * a.count + k) * inner, size_t(inner) * sizeof(T));
+      std::memcpy(out + row * inner, in + (row / a.n * a.count + k) * inner,
+                  size_t(inner) * sizeof(T));
     }
   });
 }
@@ -157,10 +159,17 @@ void register_index_kernels() {
   for (int i = 0; i < kNumDTypes; ++i) {
     const DType t = DType(i);
     switch (size_of(t)) {
-      case 1: set_movers<uint8_t>(t); break;
-      case 2: set_movers<uint16_t>(t); break;
-      case 4: set_movers<uint32_t>(t); break;
-      default: set_movers<uint64_t>(t);
+      case 1:
+        set_movers<uint8_t>(t);
+        break;
+      case 2:
+        set_movers<uint16_t>(t);
+        break;
+      case 4:
+        set_movers<uint32_t>(t);
+        break;
+      default:
+        set_movers<uint64_t>(t);
     }
   }
   kernels::nonzero.set(DeviceKind::cpu, DType::f64, nonzero<double>);

@@ -4,13 +4,13 @@
 
 namespace cutaway::cpu::CUTAWAY_VARIANT {
 
-// How a scatter is cut into lines: places that differ in no dimension but `dim` lie on one line, and
-// only they can meet. Neighbouring lines (lanes) lie along the last dimension.
+// How a scatter is cut into lines: places that differ in no dimension but `dim` lie on one line,
+// and only they can meet. Neighbouring lines (lanes) lie along the last dimension.
 struct ScatterLines {
   int64_t length;            // of the index along dim
   int64_t lanes, lines = 1;  // lines: of the dimensions that are neither dim nor the last
-  int64_t index_along = 1, out_along, src_along;        // one step along a line
-  int64_t out_beside, src_beside;                       // one lane further
+  int64_t index_along = 1, out_along, src_along;  // one step along a line
+  int64_t out_beside, src_beside;                 // one lane further
   int rank = 0;
   int64_t sizes[kMaxRank] = {}, out_strides[kMaxRank] = {}, src_strides[kMaxRank] = {},
           index_strides[kMaxRank] = {};

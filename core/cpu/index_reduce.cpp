@@ -26,9 +26,7 @@ template <class T>
 }
 [[gnu::always_inline]] inline double quotient(double a, int64_t n) { return a / double(n); }
 // Rounded down.
-[[gnu::always_inline]] inline int64_t quotient(int64_t a, int64_t n) {
-  return a / n - (a % n < 0);
-}
+[[gnu::always_inline]] inline int64_t quotient(int64_t a, int64_t n) { return a / n - (a % n < 0); }
 
 // a and b brought together; a NaN wins.
 template <ScatterMode mode, class A>
@@ -84,11 +82,12 @@ struct ScatterLoop {
     const int64_t work = std::max<int64_t>(1, (lines.length + a.n) * width);
     parallel_for(lines.lines * blocks * parts, std::max<int64_t>(1, kGrain / work),
                  [&](int64_t from, int64_t to) {
-      Block<T, mode> block(part * width, a.include_self);
-      for (int64_t i = from; i < to; ++i) {
-        task(i / (blocks * parts), i / parts % blocks * width, i % parts * part, block);
-      }
-    });
+                   Block<T, mode> block(part * width, a.include_self);
+                   for (int64_t i = from; i < to; ++i) {
+                     task(i / (blocks * parts), i / parts % blocks * width, i % parts * part,
+                          block);
+                   }
+                 });
   }
 
   void task(int64_t line, int64_t first, int64_t low, Block<T, mode>& block) {
@@ -147,50 +146,61 @@ void reduce_rows(const ReduceRowsArgs& a) {
   const int64_t inner = a.inner, depth = 1 + a.count / a.n;
   parallel_for(a.outer * a.n, std::max<int64_t>(1, kGrain / (depth * inner)),
                [&](int64_t from, int64_t to) {
-    Scratch<Acc<T>> acc(kWidth);
-    for (int64_t row = from; row < to; ++row) {
-      const int64_t t = row % a.n, first = t ? starts[t - 1] : 0, end = starts[t];
-      const int64_t hits = end - first, total = hits + a.include_self;
-      if (a.counts && row < a.n) a.counts[t] = hits ? total : 1;
-      if (hits == 0) continue;
-      for (int64_t j0 = 0; j0 < inner; j0 += kWidth) {
-        const int64_t n = std::min(kWidth, inner - j0);
-        T* y = out + row * inner + j0;
-        const T* x = in + row / a.n * a.count * inner + j0;
-        int64_t k = first;
-        const T* initial = a.include_self ? y : x + order[k++] * inner;
-        for (int64_t j = 0; j < n; ++j) acc[j] = wide(initial[j]);
-        for (; k < end; ++k) {
-          const T* from_row = x + order[k] * inner;
-          for (int64_t j = 0; j < n; ++j) acc[j] = merge<mode>(acc[j], wide(from_row[j]));
-        }
-        for (int64_t j = 0; j < n; ++j) {
-          y[j] = T(mode == ScatterMode::mean ? quotient(acc[j], total) : acc[j]);
-        }
-      }
-    }
-  });
+                 Scratch<Acc<T>> acc(kWidth);
+                 for (int64_t row = from; row < to; ++row) {
+                   const int64_t t = row % a.n, first = t ? starts[t - 1] : 0, end = starts[t];
+                   const int64_t hits = end - first, total = hits + a.include_self;
+                   if (a.counts && row < a.n) a.counts[t] = hits ? total : 1;
+                   if (hits == 0) continue;
+                   for (int64_t j0 = 0; j0 < inner; j0 += kWidth) {
+                     const int64_t n = std::min(kWidth, inner - j0);
+                     T* y = out + row * inner + j0;
+                     const T* x = in + row / a.n * a.count * inner + j0;
+                     int64_t k = first;
+                     const T* initial = a.include_self ? y : x + order[k++] * inner;
+                     for (int64_t j = 0; j < n; ++j) acc[j] = wide(initial[j]);
+                     for (; k < end; ++k) {
+                       const T* from_row = x + order[k] * inner;
+                       for (int64_t j = 0; j < n; ++j)
+                         acc[j] = merge<mode>(acc[j], wide(from_row[j]));
+                     }
+                     for (int64_t j = 0; j < n; ++j) {
+                       y[j] = T(mode == ScatterMode::mean ? quotient(acc[j], total) : acc[j]);
+                     }
+                   }
+                 }
+               });
 }
 
 template <class T>
 void scatter_reduce_all(const ScatterReduceArgs& a) {
   switch (a.mode) {
-    case ScatterMode::sum: return ScatterLoop<T, ScatterMode::sum>(a).run();
-    case ScatterMode::mean: return ScatterLoop<T, ScatterMode::mean>(a).run();
-    case ScatterMode::prod: return ScatterLoop<T, ScatterMode::prod>(a).run();
-    case ScatterMode::amax: return ScatterLoop<T, ScatterMode::amax>(a).run();
-    case ScatterMode::amin: return ScatterLoop<T, ScatterMode::amin>(a).run();
+    case ScatterMode::sum:
+      return ScatterLoop<T, ScatterMode::sum>(a).run();
+    case ScatterMode::mean:
+      return ScatterLoop<T, ScatterMode::mean>(a).run();
+    case ScatterMode::prod:
+      return ScatterLoop<T, ScatterMode::prod>(a).run();
+    case ScatterMode::amax:
+      return ScatterLoop<T, ScatterMode::amax>(a).run();
+    case ScatterMode::amin:
+      return ScatterLoop<T, ScatterMode::amin>(a).run();
   }
 }
 
 template <class T>
 void reduce_rows_all(const ReduceRowsArgs& a) {
   switch (a.mode) {
-    case ScatterMode::sum: return reduce_rows<T, ScatterMode::sum>(a);
-    case ScatterMode::mean: return reduce_rows<T, ScatterMode::mean>(a);
-    case ScatterMode::prod: return reduce_rows<T, ScatterMode::prod>(a);
-    case ScatterMode::amax: return reduce_rows<T, ScatterMode::amax>(a);
-    case ScatterMode::amin: return reduce_rows<T, ScatterMode::amin>(a);
+    case ScatterMode::sum:
+      return reduce_rows<T, ScatterMode::sum>(a);
+    case ScatterMode::mean:
+      return reduce_rows<T, ScatterMode::mean>(a);
+    case ScatterMode::prod:
+      return reduce_rows<T, ScatterMode::prod>(a);
+    case ScatterMode::amax:
+      return reduce_rows<T, ScatterMode::amax>(a);
+    case ScatterMode::amin:
+      return reduce_rows<T, ScatterMode::amin>(a);
   }
 }
 

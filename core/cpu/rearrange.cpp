@@ -47,8 +47,8 @@ void concat(const ConcatArgs& a) {
   });
 }
 
-// Strides of a dense tensor, and the offset of row `row` (all dimensions but the last) of `in`, or -1
-// where some coordinate is filled.
+// Strides of a dense tensor, and the offset of row `row` (all dimensions but the last) of `in`, or
+// -1 where some coordinate is filled.
 struct RowMap {
   const RemapArgs& a;
   int64_t strides[kMaxRank];
@@ -73,7 +73,8 @@ struct RowMap {
   }
 };
 
-// A piece of a row: n elements of out from out_at on, read from in_at on, or filled when that is -1.
+// A piece of a row: n elements of out from out_at on, read from in_at on, or filled when that is
+// -1.
 struct Run {
   int64_t out_at, in_at, n;
 };
@@ -141,7 +142,8 @@ void remap(const RemapArgs& a) {
   });
 }
 
-// One task fills the columns of a few (plane, kernel element) rows; what lies in the padding is zero.
+// One task fills the columns of a few (plane, kernel element) rows; what lies in the padding is
+// zero.
 template <class T>
 void image_to_columns(const ColumnsArgs& a) {
   const auto* in = static_cast<const T*>(a.in);

@@ -103,20 +103,21 @@ void window_sum(const WindowSumArgs& a) {
   const int64_t depth = std::max<int64_t>(1, a.size / a.step) * a.inner;
   parallel_for(a.outer * a.n, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, depth)),
                [&](int64_t from, int64_t to) {
-    for (int64_t row = from; row < to; ++row) {
-      const int64_t o = row / a.n, p = row % a.n;
-      // Windows w with w·step <= p < w·step + size.
-      const int64_t first = p < a.size ? 0 : (p - a.size) / a.step + 1;
-      const int64_t last = std::min(p / a.step, a.windows - 1);
-      for (int64_t i = 0; i < a.inner; ++i) {
-        AccOf<T> acc = 0;
-        for (int64_t w = first; w <= last; ++w) {
-          acc += widen(in[((o * a.windows + w) * a.inner + i) * a.size + p - w * a.step]);
-        }
-        out[row * a.inner + i] = T(acc);
-      }
-    }
-  });
+                 for (int64_t row = from; row < to; ++row) {
+                   const int64_t o = row / a.n, p = row % a.n;
+                   // Windows w with w·step <= p < w·step + size.
+                   const int64_t first = p < a.size ? 0 : (p - a.size) / a.step + 1;
+                   const int64_t last = std::min(p / a.step, a.windows - 1);
+                   for (int64_t i = 0; i < a.inner; ++i) {
+                     AccOf<T> acc = 0;
+                     for (int64_t w = first; w <= last; ++w) {
+                       acc +=
+                           widen(in[((o * a.windows + w) * a.inner + i) * a.size + p - w * a.step]);
+                     }
+                     out[row * a.inner + i] = T(acc);
+                   }
+                 }
+               });
 }
 
 // One task sums the windows of whole image rows.
@@ -128,25 +129,26 @@ void columns_to_image(const ColumnsArgs& a) {
   if (a.width == 0) return;
   parallel_for(a.planes * a.height, std::max<int64_t>(1, kGrain / (a.width * kh * kw)),
                [&](int64_t from, int64_t to) {
-    Scratch<AccOf<T>> acc(a.width);
-    for (int64_t row = from; row < to; ++row) {
-      const int64_t plane = row / a.height, h = row % a.height;
-      for (int64_t w = 0; w < a.width; ++w) acc[w] = 0;
-      for (int64_t ki = 0; ki < kh; ++ki) {
-        const int64_t top = h + a.padding[0] - ki * a.dilation[0];
-        if (top < 0 || top % a.stride[0] || top / a.stride[0] >= a.out_h) continue;
-        for (int64_t kj = 0; kj < kw; ++kj) {
-          const T* x = in + ((plane * kh + ki) * kw + kj) * n + top / a.stride[0] * a.out_w;
-          const int64_t left = kj * a.dilation[1] - a.padding[1];
-          for (int64_t j = 0; j < a.out_w; ++j) {
-            const int64_t w = left + j * a.stride[1];
-            if (w >= 0 && w < a.width) acc[w] += widen(x[j]);
-          }
-        }
-      }
-      for (int64_t w = 0; w < a.width; ++w) out[row * a.width + w] = T(acc[w]);
-    }
-  });
+                 Scratch<AccOf<T>> acc(a.width);
+                 for (int64_t row = from; row < to; ++row) {
+                   const int64_t plane = row / a.height, h = row % a.height;
+                   for (int64_t w = 0; w < a.width; ++w) acc[w] = 0;
+                   for (int64_t ki = 0; ki < kh; ++ki) {
+                     const int64_t top = h + a.padding[0] - ki * a.dilation[0];
+                     if (top < 0 || top % a.stride[0] || top / a.stride[0] >= a.out_h) continue;
+                     for (int64_t kj = 0; kj < kw; ++kj) {
+                       const T* x =
+                           in + ((plane * kh + ki) * kw + kj) * n + top / a.stride[0] * a.out_w;
+                       const int64_t left = kj * a.dilation[1] - a.padding[1];
+                       for (int64_t j = 0; j < a.out_w; ++j) {
+                         const int64_t w = left + j * a.stride[1];
+                         if (w >= 0 && w < a.width) acc[w] += widen(x[j]);
+                       }
+                     }
+                   }
+                   for (int64_t w = 0; w < a.width; ++w) out[row * a.width + w] = T(acc[w]);
+                 }
+               });
 }
 
 template <class T>

@@ -93,23 +93,24 @@ void sort(const SortArgs& a) {
   const auto* in = static_cast<const T*>(a.in);
   auto* values = static_cast<T*>(a.values);
   const int64_t work = std::max<int64_t>(1, a.n * 16);
-  parallel_for(a.outer * a.inner, std::max<int64_t>(1, kGrain / work), [&](int64_t from, int64_t to) {
-    Scratch<Entry<K>> buffer(2 * a.n);
-    for (int64_t line = from; line < to; ++line) {
-      const int64_t o = line / a.inner, i = line % a.inner;
-      const T* x = in + o * a.n * a.inner + i;
-      for (int64_t j = 0; j < a.n; ++j) {
-        const K key = key_of(x[j * a.inner]);
-        buffer[j] = {a.descending ? K(~key) : key, uint32_t(j)};
-      }
-      const Entry<K>* sorted = order_line(buffer.get(), buffer.get() + a.n, a.n, a.k);
-      const int64_t out = o * a.k * a.inner + i;
-      for (int64_t j = 0; j < a.k; ++j) {
-        if (values) values[out + j * a.inner] = x[int64_t(sorted[j].at) * a.inner];
-        if (a.indices) a.indices[out + j * a.inner] = sorted[j].at;
-      }
-    }
-  });
+  parallel_for(a.outer * a.inner, std::max<int64_t>(1, kGrain / work),
+               [&](int64_t from, int64_t to) {
+                 Scratch<Entry<K>> buffer(2 * a.n);
+                 for (int64_t line = from; line < to; ++line) {
+                   const int64_t o = line / a.inner, i = line % a.inner;
+                   const T* x = in + o * a.n * a.inner + i;
+                   for (int64_t j = 0; j < a.n; ++j) {
+                     const K key = key_of(x[j * a.inner]);
+                     buffer[j] = {a.descending ? K(~key) : key, uint32_t(j)};
+                   }
+                   const Entry<K>* sorted = order_line(buffer.get(), buffer.get() + a.n, a.n, a.k);
+                   const int64_t out = o * a.k * a.inner + i;
+                   for (int64_t j = 0; j < a.k; ++j) {
+                     if (values) values[out + j * a.inner] = x[int64_t(sorted[j].at) * a.inner];
+                     if (a.indices) a.indices[out + j * a.inner] = sorted[j].at;
+                   }
+                 }
+               });
 }
 
 template <class T>

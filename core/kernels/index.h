@@ -14,7 +14,8 @@ struct BoundsArgs {
   int64_t* found = nullptr;
 };
 
-// out[i] = in[i, but index[i] in dimension `dim`] for all i of sizes [rank] (those of index and out).
+// out[i] = in[i, but index[i] in dimension `dim`] for all i of sizes [rank] (those of index and
+// out).
 struct GatherArgs {
   int rank = 0;  // at least 1
   int dim = 0;
@@ -41,8 +42,9 @@ struct ScatterArgs {
 };
 
 enum class ScatterMode : uint8_t { sum, mean, prod, amax, amin };
-// As scatter, but values that meet are reduced: in order, sums, products and means of floating types
-// in f64, rounded once. Without include_self the old value of a place that is hit does not count.
+// As scatter, but values that meet are reduced: in order, sums, products and means of floating
+// types in f64, rounded once. Without include_self the old value of a place that is hit does not
+// count.
 struct ScatterReduceArgs : ScatterArgs {
   ScatterMode mode = ScatterMode::sum;
   bool include_self = true;

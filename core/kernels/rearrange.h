@@ -22,8 +22,8 @@ struct ConcatArgs {
   void* out = nullptr;
 };
 
-// out[i_0, i_1, …] = in[map_0[i_0], map_1[i_1], …], or the fill value where an entry is -1; a null map
-// is the identity. Both dense. Used by flip, roll, pad, repeat.
+// out[i_0, i_1, …] = in[map_0[i_0], map_1[i_1], …], or the fill value where an entry is -1; a null
+// map is the identity. Both dense. Used by flip, roll, pad, repeat.
 struct RemapArgs {
   const void* in = nullptr;
   void* out = nullptr;
@@ -33,9 +33,10 @@ struct RemapArgs {
   const int64_t* map[kMaxRank] = {};
   const void* fill = nullptr;  // one element
 };
-// The adjoint: every element of `in` [in_sizes] is the sum of the elements of `out` it was copied to.
-// Those of coordinate i of dimension d are places[d][starts[d][i]] … places[d][starts[d][i+1]-1]; a
-// null list is the identity. Sums are taken in order, in f64 for floating types, and rounded once.
+// The adjoint: every element of `in` [in_sizes] is the sum of the elements of `out` it was copied
+// to. Those of coordinate i of dimension d are places[d][starts[d][i]] …
+// places[d][starts[d][i+1]-1]; a null list is the identity. Sums are taken in order, in f64 for
+// floating types, and rounded once.
 struct RemapSumArgs {
   void* in = nullptr;
   const void* out = nullptr;

@@ -4,8 +4,8 @@
 // Order of elements: NaN is greater than everything, -0 equals +0, equal elements keep their order.
 namespace cutaway {
 
-// Lines of n elements: in [outer, n, inner], dense. Writes the first k of each sorted line to values
-// and their places to indices, both [outer, k, inner]; either may be null. n < 2³².
+// Lines of n elements: in [outer, n, inner], dense. Writes the first k of each sorted line to
+// values and their places to indices, both [outer, k, inner]; either may be null. n < 2³².
 struct SortArgs {
   const void* in = nullptr;
   void* values = nullptr;
@@ -14,8 +14,8 @@ struct SortArgs {
   bool descending = false;
 };
 
-// Groups of equal elements in a sorted list: values[g], counts[g], inverse[order[i]] = g. A NaN is a
-// group of its own. *groups receives their number.
+// Groups of equal elements in a sorted list: values[g], counts[g], inverse[order[i]] = g. A NaN is
+// a group of its own. *groups receives their number.
 struct UniqueArgs {
   const void* sorted = nullptr;
   const int64_t* order = nullptr;

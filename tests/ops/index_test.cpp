@@ -62,14 +62,20 @@ void expect_thread_independent(const std::function<Tensor()>& f) {
 
 TEST(FieldCases, FC_8601_gather_and_embedding_add_up_for_repeated_rows) {
   EXPECT_EQ(gradient(vec({1, 2, 3}), vec({1, 10, 100}),
-                     [](const Tensor& x) { return gather(x, 0, ids({0, 0, 1})); }),
+                     [](const Tensor& x) {
+                       return gather(x, 0, ids({0, 0, 1}));
+                     }),
             (Values{11, 100, 0}));
   EXPECT_EQ(gradient(zeros({3, 1}, kF64), reshape(vec({1, 10, 100}), {3, 1}),
-                     [](const Tensor& x) { return embedding(x, ids({2, 2, 0})); }),
+                     [](const Tensor& x) {
+                       return embedding(x, ids({2, 2, 0}));
+                     }),
             (Values{100, 0, 11}));
   const Tensor table = reshape(vec({5, 7}), {2, 1});
   EXPECT_EQ(gradient(table, ones({3, 1}, kF64),
-                     [](const Tensor& x) { return embedding(x, ids({1, 0, 1}), {.padding_idx = 1}); }),
+                     [](const Tensor& x) {
+                       return embedding(x, ids({1, 0, 1}), {.padding_idx = 1});
+                     }),
             (Values{1, 0}));
   EXPECT_EQ(embedding(table, ids({1, 0, 1}), {.padding_idx = 1}).to_vector(), (Values{7, 5, 7}));
 }
@@ -83,15 +89,14 @@ TEST(FieldCases, FC_c6f7_assignment_with_duplicate_indices) {
     EXPECT_EQ(index_copy(none, 0, at, values).to_vector(), (Values{2, 3}));
     EXPECT_EQ(scatter_add(none, 0, at, values).to_vector(), (Values{3, 3}));
     EXPECT_EQ(index_add(none, 0, at, values).to_vector(), (Values{3, 3}));
-    for (auto* op : {static_cast<Tensor (*)(TensorArg, int64_t, TensorArg, TensorArg)>(scatter),
-                     index_copy}) {
-      EXPECT_EQ(gradient(values, vec({5, 7}),
-                         [&](const Tensor& v) { return op(none, 0, at, v); }),
+    for (auto* op :
+         {static_cast<Tensor (*)(TensorArg, int64_t, TensorArg, TensorArg)>(scatter), index_copy}) {
+      EXPECT_EQ(gradient(values, vec({5, 7}), [&](const Tensor& v) { return op(none, 0, at, v); }),
                 (Values{0, 5, 7}));
     }
-    EXPECT_EQ(gradient(values, vec({5, 7}),
-                       [&](const Tensor& v) { return scatter_add(none, 0, at, v); }),
-              (Values{5, 5, 7}));
+    EXPECT_EQ(
+        gradient(values, vec({5, 7}), [&](const Tensor& v) { return scatter_add(none, 0, at, v); }),
+        (Values{5, 5, 7}));
   }
   set_num_threads(before);
 }
@@ -105,15 +110,16 @@ TEST(FieldCases, FC_a8cb_segment_and_scatter_reductions_with_empty_segments) {
   EXPECT_EQ(segment_max(two, apart, 3).to_vector(), (Values{2, 0, 4}));
   EXPECT_EQ(segment_mean(two, apart, 3).to_vector(), (Values{2, 0, 4}));
   const Tensor old = zeros({1}, kF64), same = ids({0, 0});
-  EXPECT_EQ(scatter_reduce(old, 0, same, two, {.mode = ScatterMode::mean}).to_vector(), (Values{2}));
+  EXPECT_EQ(scatter_reduce(old, 0, same, two, {.mode = ScatterMode::mean}).to_vector(),
+            (Values{2}));
   EXPECT_EQ(scatter_reduce(old, 0, same, two, mean).to_vector(), (Values{3}));
   const Tensor ties = vec({4, 4, 1}), all = ids({0, 0, 0});
   EXPECT_EQ(gradient(ties, ones({1}, kF64),
                      [&](const Tensor& x) { return scatter_reduce(old, 0, all, x, amax); }),
             (Values{0.5, 0.5, 0}));
-  EXPECT_EQ(gradient(ties, ones({1}, kF64),
-                     [&](const Tensor& x) { return segment_max(x, all, 1); }),
-            (Values{0.5, 0.5, 0}));
+  EXPECT_EQ(
+      gradient(ties, ones({1}, kF64), [&](const Tensor& x) { return segment_max(x, all, 1); }),
+      (Values{0.5, 0.5, 0}));
 }
 
 TEST(FieldCases, FC_190a_unique_with_nan_and_signed_zero) {
@@ -180,9 +186,8 @@ TEST(Index, SameBitsForAnyNumberOfThreads) {
   const Tensor index = index_tensor(at), row_index = index_tensor(row);
   expect_thread_independent([&] { return scatter_add(zeros({501}), 0, index, src); });
   expect_thread_independent([&] { return scatter(zeros({501}), 0, index, src); });
-  expect_thread_independent([&] {
-    return scatter_reduce(zeros({501}), 0, index, src, {.mode = ScatterMode::mean});
-  });
+  expect_thread_independent(
+      [&] { return scatter_reduce(zeros({501}), 0, index, src, {.mode = ScatterMode::mean}); });
   expect_thread_independent([&] { return index_add(zeros({97, 64}), 0, row_index, rows); });
   expect_thread_independent([&] { return segment_max(rows, row_index, 97); });
   expect_thread_independent([&] { return sort(rows, 0).indices; });
@@ -200,10 +205,14 @@ TEST(Index, SumsOfHalvesAreRoundedOnce) {
 // An infinite upstream gradient must not turn into NaN where nothing flows.
 TEST(Index, InfiniteGradientsStayWhereTheyBelong) {
   EXPECT_EQ(gradient(vec({1, 2}), vec({kInf}),
-                     [](const Tensor& x) { return segment_max(x, ids({0, 0}), 1); }),
+                     [](const Tensor& x) {
+                       return segment_max(x, ids({0, 0}), 1);
+                     }),
             (Values{0, kInf}));
   EXPECT_EQ(gradient(vec({1, 2}), vec({kInf}),
-                     [](const Tensor& x) { return scatter(zeros({1}, kF64), 0, ids({0, 0}), x); }),
+                     [](const Tensor& x) {
+                       return scatter(zeros({1}, kF64), 0, ids({0, 0}), x);
+                     }),
             (Values{0, kInf}));
 }
 
@@ -212,9 +221,10 @@ TEST(Index, EmbeddingBagWithOffsetsPaddingAndWeights) {
   const Tensor list = ids({0, 1, 2, 2}), offsets = ids({0, 3, 3});
   EXPECT_EQ(embedding_bag(table, list, {.mode = BagMode::sum, .offsets = offsets}).to_vector(),
             (Values{111, 0, 100}));
-  EXPECT_EQ(embedding_bag(table, list, {.mode = BagMode::mean, .padding_idx = 2, .offsets = offsets})
-                .to_vector(),
-            (Values{5.5, 0, 0}));
+  EXPECT_EQ(
+      embedding_bag(table, list, {.mode = BagMode::mean, .padding_idx = 2, .offsets = offsets})
+          .to_vector(),
+      (Values{5.5, 0, 0}));
   EXPECT_EQ(embedding_bag(table, ids({0, 1}).reshape({1, 2}),
                           {.mode = BagMode::sum, .weights = reshape(vec({2, 3}), {1, 2})})
                 .to_vector(),

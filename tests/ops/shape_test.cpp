@@ -146,7 +146,9 @@ TEST(FieldCases, FC_55a9_padding_modes) {
   EXPECT_EQ(padded({-1, 2}, PadMode::constant), (Values{2, 3, 0, 0}));
   expect_contains(message_of([&] { padded({3, 0}, PadMode::reflect); }), "smaller than the size");
   EXPECT_EQ(gradient(x, ones({6}, kF64),
-                     [](const Tensor& t) { return pad(t, {2, 1}, {.mode = PadMode::reflect}); }),
+                     [](const Tensor& t) {
+                       return pad(t, {2, 1}, {.mode = PadMode::reflect});
+                     }),
             (Values{1, 3, 2}));
 }
 
@@ -185,7 +187,8 @@ TEST(Join, Meshgrid) {
 // Sums of 16-bit values over many copies are rounded once.
 TEST(Rearrange, RepeatGradientOfHalvesIsRoundedOnce) {
   const Tensor x = ones({1}, {.dtype = DType::bf16}).set_requires_grad();
-  const Tensor g = grad(Tensors{repeat(x, {4096})}, Tensors{x}, {}, {ones({4096}, {.dtype = DType::bf16})})[0];
+  const Tensor g =
+      grad(Tensors{repeat(x, {4096})}, Tensors{x}, {}, {ones({4096}, {.dtype = DType::bf16})})[0];
   EXPECT_EQ(g.to_vector(), (Values{4096}));
 }
 
