@@ -36,7 +36,7 @@ $(BUILD)/build.ninja: | $(BUILD)/deps.stamp
 build: $(BUILD)/deps.stamp $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) $(QUIET)
 
-# One CPU variant, without optimisation (that halves the time to compile), invariants on (no NDEBUG).
+# One CPU variant, without optimisation (that halves the compile time), invariants on (no NDEBUG).
 ASAN_VARIANT := $(shell grep -qw avx2 /proc/cpuinfo 2>/dev/null && echo avx2 || echo scalar)
 $(BUILD)/asan/build.ninja: | $(BUILD)/deps.stamp
 	@cmake -G Ninja -S . -B $(BUILD)/asan -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -g1" \

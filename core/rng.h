@@ -25,14 +25,15 @@ struct Generator {
 // The generator used by every random op that is given none: one for the process, seed 0 at the
 // start. The reference itself is not locked: read or assign through it only while no other thread
 // draws. manual_seed and draw are safe from any thread, but threads that draw from it at the same
-// time get their numbers in an order that may change from run to run; give each thread a Generator of its own.
+// time get their numbers in an order that may change from run to run; give each thread a Generator
+// of its own.
 Generator& default_generator();
 
 // Restarts the default generator: {seed, stream 0, offset 0}.
 void manual_seed(uint64_t seed);
 
-// Reserves n elements of the default generator and returns it as it stood before: the numbers of the
-// draw start at the result's offset.
+// Reserves n elements of the default generator and returns it as it stood before: the numbers of
+// the draw start at the result's offset.
 Generator draw(int64_t n);
 
 // 24 bytes: seed, stream, offset, each little-endian; and back.

@@ -18,8 +18,9 @@ void cast_samples(SampleList& list) {
   }
   list.add("integers to f64", {list.integers({3, 40}, -100, 100)}, wide, same_values);
   for (DType t : {DType::i64, DType::i32, DType::i8}) {
-    Sample& s = list.add(std::string("whole numbers to ") + name_of(t), {list.integers({70}, -100, 100)},
-                         [t](const Tensors& in) { return Tensors{cast(in[0], t)}; }, same_values);
+    Sample& s = list.add(
+        std::string("whole numbers to ") + name_of(t), {list.integers({70}, -100, 100)},
+        [t](const Tensors& in) { return Tensors{cast(in[0], t)}; }, same_values);
     s.all_dtypes = false;
   }
 }
@@ -36,8 +37,9 @@ void to_device_samples(SampleList& list) {
   // Between two back ends only one of which may be in this build: the host to itself is x.
   const OpFn call = [](const Tensors& in) { return Tensors{to_device(in[0], in[0].device())}; };
   list.add("same device", {list.randn({2, 3})}, call, same_values);
-  list.error("values of a meta tensor", [] { to_device(zeros({2}, {.device = kMeta}), kCpu); },
-             "[to_device] meta tensors have sizes only, no values to move; got [2]");
+  list.error(
+      "values of a meta tensor", [] { to_device(zeros({2}, {.device = kMeta}), kCpu); },
+      "[to_device] meta tensors have sizes only, no values to move; got [2]");
 }
 
 }  // namespace cutaway

@@ -279,7 +279,7 @@ const OpRecord kBatchNorm{
     .compute = Compute::f32,
     .save_inputs = 0b11011,
     .forward = batch_norm_forward,
-    .backward_text = "dx = rstd (ĝ − mean ĝ − x̂ mean(ĝ ⊙ x̂)),  ĝ = g ⊙ weight;  evaluation: rstd ĝ",
+    .backward_text = "dx = rstd (ĝ − mean ĝ − x̂ mean(ĝ ⊙ x̂)),  ĝ = g ⊙ weight;  eval: rstd ĝ",
     .backward = batch_norm_backward,
     .fast_backward = channel_norm_fast_backward,
     .samples = batch_norm_samples,

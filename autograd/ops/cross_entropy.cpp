@@ -185,7 +185,7 @@ struct Parts {
     const Tensor& g = b.upstream();
     upstream = attrs.reduction == Reduction::none ? unsqueeze(g, dim) : g;
     if (attrs.reduction == Reduction::mean) {
-      const Tensor stats = b.extra(0);
+      const Tensor stats = b.extra(0).detach();
       // Only the divisor is read: targets and weights are constants, so it is one too. The mean of
       // nothing is NaN, but its gradient is 0.
       const Tensor divisor = select(stats, 0, stats.numel() - 1);

@@ -13,8 +13,8 @@ const std::initializer_list<Shape> kShapes = {{}, {0, 3}, {1}, {17}, {2, 3, 4}};
 struct Pair {
   Shape a, b;
 };
-const std::initializer_list<Pair> kPairs = {{{}, {}},     {{3}, {}},           {{0, 3}, {3}},
-                                            {{17}, {17}}, {{2, 3, 4}, {4}},    {{2, 1, 4}, {3, 1}}};
+const std::initializer_list<Pair> kPairs = {{{}, {}},     {{3}, {}},        {{0, 3}, {3}},
+                                            {{17}, {17}}, {{2, 3, 4}, {4}}, {{2, 1, 4}, {3, 1}}};
 const std::initializer_list<Pair> kLargePairs = {
     {{5000}, {5000}}, {{5, 1000}, {1000}}, {{70, 80}, {70, 1}}, {{900, 5}, {5}}};
 
@@ -51,7 +51,8 @@ Tensor domain_values(SampleList& list, const Shape& sizes, const Domain& domain)
   return t;
 }
 
-Tensor map_reference(const Tensors& in, const std::function<double(const double*)>& f, DType result) {
+Tensor map_reference(const Tensors& in, const std::function<double(const double*)>& f,
+                     DType result) {
   Shape sizes = in[0].sizes();
   for (const Tensor& t : in) sizes = broadcast("reference", sizes, t.sizes());
   std::vector<Ref> operands;
@@ -81,10 +82,12 @@ void unary_samples(SampleList& list, Unary op, UnaryReference f, const Domain& d
   for (const Shape& s : kShapes) {
     list.add(label(s), {domain_values(list, s, domain)}, call_of(op), reference_of(f));
   }
-  list.add("5000", {domain_values(list, {5000}, domain)}, call_of(op), reference_of(f)).grad = false;
+  list.add("5000", {domain_values(list, {5000}, domain)}, call_of(op), reference_of(f)).grad =
+      false;
 }
 
-void binary_samples(SampleList& list, Binary op, BinaryReference f, const Domain& a, const Domain& b) {
+void binary_samples(SampleList& list, Binary op, BinaryReference f, const Domain& a,
+                    const Domain& b) {
   for (const Pair& p : kPairs) {
     list.add(label(p), {domain_values(list, p.a, a), domain_values(list, p.b, b)}, call_of(op),
              reference_of(f));
@@ -110,9 +113,13 @@ void integer_samples(SampleList& list, Binary op, BinaryReference f, int64_t lo,
 }
 
 void broadcast_error(SampleList& list, Binary op, const char* name) {
-  list.error("sizes do not fit", [op] { op(zeros({2, 3}), zeros({2})); },
-             "[" + std::string(name) +
-                 "] sizes must be equal or 1, aligned at the last dimension; got [2,3] and [2]");
+  list.error(
+      "sizes do not fit",
+      [op] {
+        op(zeros({2, 3}), zeros({2}));
+      },
+      "[" + std::string(name) +
+          "] sizes must be equal or 1, aligned at the last dimension; got [2,3] and [2]");
 }
 
 }  // namespace cutaway

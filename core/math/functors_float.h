@@ -5,12 +5,14 @@
 #include <cutaway/core/math/functors.h>
 #include <cutaway/core/math/gamma.h>
 
-// Functors of elementwise kernels on floats: T is float or double. The formulas are in elementary.h.
+// Functors of elementwise kernels on floats: T is float or double. The formulas are in
+// elementary.h.
 
 namespace cutaway::math::functor {
 
 #define CUTAWAY_FUNCTOR1(Name, ...)                            \
-  template <class T> struct Name {                             \
+  template <class T>                                           \
+  struct Name {                                                \
     CUTAWAY_HD T operator()(T x) const { return __VA_ARGS__; } \
   };
 CUTAWAY_FUNCTOR1(Exp, math::exp(x))
@@ -46,7 +48,8 @@ CUTAWAY_FUNCTOR1(Frac, x - math::trunc(x))
 #undef CUTAWAY_FUNCTOR1
 
 #define CUTAWAY_FUNCTOR2(Name, ...)                                 \
-  template <class T> struct Name {                                  \
+  template <class T>                                                \
+  struct Name {                                                     \
     CUTAWAY_HD T operator()(T a, T b) const { return __VA_ARGS__; } \
   };
 CUTAWAY_FUNCTOR2(Pow, math::pow(a, b))
@@ -55,12 +58,14 @@ CUTAWAY_FUNCTOR2(Copysign, detail::with_sign(a, b))
 // a ln b, 0 at a = 0.
 CUTAWAY_FUNCTOR2(Xlogy, a == 0 && b == b ? T(0) : a * math::log(b))
 // ln(eᵃ + eᵇ).
-CUTAWAY_FUNCTOR2(Logaddexp, a == b ? a + T(0.69314718055994530942)
-                                   : math::max(a, b) + math::log1p(math::exp(-detail::abs_of(a - b))))
+CUTAWAY_FUNCTOR2(Logaddexp, a == b
+                                ? a + T(0.69314718055994530942)
+                                : math::max(a, b) + math::log1p(math::exp(-detail::abs_of(a - b))))
 #undef CUTAWAY_FUNCTOR2
 
 // √(a² + b²) without overflow on the way; inf if one is infinite.
-template <class T> struct Hypot {
+template <class T>
+struct Hypot {
   CUTAWAY_HD T operator()(T a, T b) const {
     if constexpr (sizeof(T) == 4) {
       const double x = a, y = b;
@@ -74,27 +79,31 @@ template <class T> struct Hypot {
 };
 
 // x^s, and the exponents ½ and 3 by other means that give the same special values.
-template <class T> struct PowScalar : WithConstant<T> {
+template <class T>
+struct PowScalar : WithConstant<T> {
   using WithConstant<T>::WithConstant;
   CUTAWAY_HD T operator()(T x) const { return math::pow(x, this->s); }
 };
-template <class T> struct PowHalf {
-  CUTAWAY_HD T operator()(T x) const {
-    return x == -T(detail::kInfD) ? -x : math::sqrt(x + T(0));
-  }
+template <class T>
+struct PowHalf {
+  CUTAWAY_HD T operator()(T x) const { return x == -T(detail::kInfD) ? -x : math::sqrt(x + T(0)); }
 };
-template <class T> struct Cube {
+template <class T>
+struct Cube {
   CUTAWAY_HD T operator()(T x) const { return x * x * x; }
 };
-template <class T> struct RpowScalar : WithConstant<T> {
+template <class T>
+struct RpowScalar : WithConstant<T> {
   using WithConstant<T>::WithConstant;
   CUTAWAY_HD T operator()(T x) const { return math::pow(this->s, x); }
 };
 // For integers: the exponent is not negative.
-template <class T> struct PowInteger {
+template <class T>
+struct PowInteger {
   CUTAWAY_HD T operator()(T a, T b) const { return wrap_pow(a, b); }
 };
-template <class T> struct PowIntegerScalar {
+template <class T>
+struct PowIntegerScalar {
   int64_t s;
   CUTAWAY_HD explicit PowIntegerScalar(const PointwiseArgs& a) : s(a.integer[0]) {}
   CUTAWAY_HD T operator()(T x) const {
@@ -106,27 +115,31 @@ template <class T> struct PowIntegerScalar {
     return result;
   }
 };
-// Partial derivatives of a^b times g: g b a^(b−1), and g a^b ln a where y = a^b. 0 where the power is
-// constant: at b = 0, and at a = 0 with b ≥ 0.
-template <class T> struct PowGradBase {
+// Partial derivatives of a^b times g: g b a^(b−1), and g a^b ln a where y = a^b. 0 where the power
+// is constant: at b = 0, and at a = 0 with b ≥ 0.
+template <class T>
+struct PowGradBase {
   CUTAWAY_HD T operator()(T g, T a, T b) const {
     return b == 0 ? T(0) : g * (b * math::pow(a, b - 1));
   }
 };
-template <class T> struct PowGradExponent {
+template <class T>
+struct PowGradExponent {
   CUTAWAY_HD T operator()(T g, T a, T b) const {
     return a == 0 && b >= 0 ? T(0) : g * (math::pow(a, b) * math::log(a));
   }
 };
 
-template <class T> struct Polygamma {
+template <class T>
+struct Polygamma {
   int n;
   CUTAWAY_HD explicit Polygamma(const PointwiseArgs& a) : n(int(a.integer[0])) {}
   CUTAWAY_HD T operator()(T x) const { return T(math::polygamma(n, double(x))); }
 };
 
 // ln(p / (1 − p)), p = x limited to [s, 1 − s] (not limited for s < 0).
-template <class T> struct Logit : WithConstant<T> {
+template <class T>
+struct Logit : WithConstant<T> {
   using WithConstant<T>::WithConstant;
   CUTAWAY_HD T operator()(T x) const {
     const T s = this->s;
@@ -136,7 +149,8 @@ template <class T> struct Logit : WithConstant<T> {
 };
 
 // NaN, inf, −inf replaced by the three constants.
-template <class T> struct NanToNum {
+template <class T>
+struct NanToNum {
   T nan, high, low;
   CUTAWAY_HD explicit NanToNum(const PointwiseArgs& a)
       : nan(constant<T>(a, 0)), high(constant<T>(a, 1)), low(constant<T>(a, 2)) {}

@@ -4,16 +4,16 @@
 #include <cutaway/core/math/config.h>
 
 // The gamma function's logarithm and its derivatives, the polygamma functions
-// ψ⁽ⁿ⁾(x) = dⁿ⁺¹/dxⁿ⁺¹ ln Γ(x). Computed in f64: recurrence up to large x, then the asymptotic series
-// in Bernoulli numbers; negative arguments of ψ and ψ′ by reflection.
+// ψ⁽ⁿ⁾(x) = dⁿ⁺¹/dxⁿ⁺¹ ln Γ(x). Computed in f64: recurrence up to large x, then the asymptotic
+// series in Bernoulli numbers; negative arguments of ψ and ψ′ by reflection.
 
 namespace cutaway::math {
 namespace detail {
 
 inline constexpr double kPi = 3.14159265358979323846;
 // B₂ₖ for k = 1 … 10.
-inline constexpr double kBernoulli[] = {1.0 / 6,       -1.0 / 30,         1.0 / 42,     -1.0 / 30,
-                                        5.0 / 66,      -691.0 / 2730,     7.0 / 6,      -3617.0 / 510,
+inline constexpr double kBernoulli[] = {1.0 / 6,       -1.0 / 30,      1.0 / 42, -1.0 / 30,
+                                        5.0 / 66,      -691.0 / 2730,  7.0 / 6,  -3617.0 / 510,
                                         43867.0 / 798, -174611.0 / 330};
 
 // ψ(x) for x > 0.
@@ -65,7 +65,8 @@ CUTAWAY_HD double digamma(double x) {
   if (x == 0) return -detail::with_sign(detail::kInfD, x);
   if (!(x > -detail::kInfD) || x == std::floor(x)) return __builtin_nan("");
   // ψ(1 − x) − ψ(x) = π cot πx; the tangent of the fraction only.
-  return detail::digamma_positive(1 - x) - detail::kPi / std::tan(detail::kPi * (x - std::floor(x)));
+  return detail::digamma_positive(1 - x) -
+         detail::kPi / std::tan(detail::kPi * (x - std::floor(x)));
 }
 
 // ψ⁽ⁿ⁾(x), n ≥ 0. For n ≥ 2 only x > 0 is supported, else NaN.

@@ -51,7 +51,8 @@ CUTAWAY_HD float round_to_odd(double x) {
   const uint32_t lost = back < x || back > x ? 1u : 0u;  // false for NaN
   return from_bits((bits(near) - up) | lost);
 }
-// The double nearest to v from f16's and bf16's point of view: exact below 2^53, rounded to odd above.
+// The double nearest to v from f16's and bf16's point of view: exact below 2^53, rounded to odd
+// above.
 CUTAWAY_HD double round_to_odd(int64_t v) {
   const uint64_t a = v < 0 ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v);
   const uint64_t top = (a >> 11) | ((a & 0x7ffu) != 0 ? 1u : 0u);

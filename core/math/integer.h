@@ -59,7 +59,8 @@ CUTAWAY_HD T integer_sign(T a) {
 }
 
 // Quotient rounded toward −inf, and the remainder with the sign of the divisor:
-// a = floor_div(a, b) · b + floor_mod(a, b).  b ≠ 0.  The most negative number by −1 wraps to itself.
+// a = floor_div(a, b) · b + floor_mod(a, b).  b ≠ 0.  The most negative number by −1 wraps to
+// itself.
 template <class T>
 CUTAWAY_HD T floor_div_int(T a, T b) {
   const bool minus_one = std::is_signed_v<T> && b == static_cast<T>(-1);

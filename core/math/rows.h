@@ -6,9 +6,9 @@
 #include <immintrin.h>
 #endif
 
-// Loops over rows that need more than a scalar functor to run at vector speed. For CPU kernels only;
-// the functions take the instruction set of the file that includes them, so they have internal
-// linkage. in and out may be the same row of one type, and must not overlap otherwise.
+// Loops over rows that need more than a scalar functor to run at vector speed. For CPU kernels
+// only; the functions take the instruction set of the file that includes them, so they have
+// internal linkage. in and out may be the same row of one type, and must not overlap otherwise.
 
 namespace cutaway::math {
 

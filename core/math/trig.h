@@ -6,7 +6,8 @@
 // Trigonometric functions, right over the whole f32 range. The argument is an exact number, and so
 // is the remainder modulo π/2 here: in f64 up to |x| = kTrigBound, by multiplication with a window
 // of the bits of 2/π beyond. The second way needs a branch, so loops over sin, cos and tan do not
-// vectorise; rows.h offers whole rows that do, from sin_bounded and cos_bounded, with the same bits.
+// vectorise; rows.h offers whole rows that do, from sin_bounded and cos_bounded, with the same
+// bits.
 
 namespace cutaway::math {
 
@@ -30,7 +31,8 @@ CUTAWAY_HD Reduced reduce_bounded(float x) {
 }
 
 // For finite |x| ≥ 2^26. With x = m · 2^s, m of 24 bits, the bits of 2/π that give whole turns drop
-// out; the next 96 bits times m give the quarter and 62 bits of the fraction (Payne and Hanek, 1983).
+// out; the next 96 bits times m give the quarter and 62 bits of the fraction (Payne and Hanek,
+// 1983).
 CUTAWAY_HD Reduced reduce_large(float x) {
   constexpr uint32_t kTwoOverPi[] = {0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u,
                                      0xdb629599u, 0x3c439041u, 0xfe5163abu, 0xdebbc561u};
@@ -44,8 +46,8 @@ CUTAWAY_HD Reduced reduce_large(float x) {
   }
   const uint64_t top = (m * w[0] << 32) + m * w[1] + (m * w[2] >> 32);
   const uint64_t quarter = (top + (uint64_t{1} << 61)) >> 62;
-  const double rest = static_cast<double>(static_cast<int64_t>(top - (quarter << 62))) *
-                      0x1.921fb54442d18p-62;
+  const double rest =
+      static_cast<double>(static_cast<int64_t>(top - (quarter << 62))) * 0x1.921fb54442d18p-62;
   const uint32_t q = static_cast<uint32_t>(quarter);
   return bits(x) >> 31 != 0 ? Reduced{-rest, 0u - q} : Reduced{rest, q};
 }
@@ -77,9 +79,9 @@ CUTAWAY_HD float tan_of(Reduced a) {
 
 // atan(a / b) in [0, π/2] for a, b ≥ 0; 0 for 0/0 and π/4 for inf/inf.
 CUTAWAY_HD double atan_quotient(double a, double b) {
-  constexpr double kC[] = {0.99999999962823227,   -0.33333323935273257, 0.19999604636972851,
-                           -0.1427915964617561,   0.1105450137189652,   -0.087987729944066867,
-                           0.067161105236113058,  -0.04435754812706217, 0.022274407281736894,
+  constexpr double kC[] = {0.99999999962823227,    -0.33333323935273257, 0.19999604636972851,
+                           -0.1427915964617561,    0.1105450137189652,   -0.087987729944066867,
+                           0.067161105236113058,   -0.04435754812706217, 0.022274407281736894,
                            -0.0071994114247659353, 0.0010911167650529525};
   const bool steep = a > b;
   const double top = steep ? b : a, below = steep ? a : b;
