@@ -143,6 +143,8 @@ TEST(Blas, BlocksOfALargeProduct) {
     const bool ta = flags & 1, tb = flags & 2;
     check_product<float>({.transpose_a = ta, .transpose_b = tb, .m = 300, .n = 70, .k = 400}, 5);
     check_product<float>({.transpose_a = ta, .transpose_b = tb, .m = 33, .n = 1300, .k = 130}, 5);
+    check_product<float>({.transpose_a = ta, .transpose_b = tb, .m = 1, .n = 3000, .k = 500}, 5);
+    check_product<float>({.transpose_a = ta, .transpose_b = tb, .m = 3000, .n = 1, .k = 500}, 5);
   }
 }
 
