@@ -47,8 +47,7 @@ build-asan: $(BUILD)/deps.stamp $(BUILD)/asan/build.ninja
 .PHONY: build-asan
 
 run: build
-	@$(BUILD)/cutaway train --model convnet --data fashion-mnist --epochs 4 --seed 1 \
-	  --out runs/fashion-mnist
+	@$(BUILD)/cutaway train --model convnet --data fashion-mnist --epochs 4 --seed 1
 
 test: build build-asan
 	@ctest --test-dir $(BUILD)/all $(CTEST_FLAGS)
