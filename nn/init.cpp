@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <cutaway/autograd/autograd.h>
+#include <cutaway/autograd/ops/random.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/math/random_normal.h>
 #include <cutaway/core/parallel.h>
@@ -22,61 +23,27 @@ void require(bool good, const char* op, const char* rule, double got) {
   if (!good) throw ValueError(op, fmt::format("{}; got {}", rule, got));
 }
 
-// Writes make(i), i the row-major position, into t. 16-bit types round values made in f32.
-template <class T, class F>
-void write(const Tensor& t, F&& make) {
-  const bool direct = t.is_contiguous() && t.device().kind == DeviceKind::cpu &&
-                      (t.dtype() == DType::f64 || t.dtype() == DType::f32);
-  const DType type = t.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const Tensor host = direct ? t : empty(t.sizes(), {.dtype = type});
-  T* out = host.data<T>();
+// Writes make(i), i the row-major position, into t.
+template <class F>
+void fill(Tensor t, F&& make) {
+  const Tensor values = empty(t.sizes(), {.dtype = DType::f64});
+  double* out = values.data<double>();
   parallel_for(t.numel(), kGrain / 8, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = T(make(uint64_t(i)));
+    for (int64_t i = begin; i < end; ++i) out[i] = make(uint64_t(i));
   });
-  if (!direct) {
-    NoGradGuard no_grad;
-    Tensor handle = t;
-    handle.copy_(host);
-  } else {
-    t.storage()->bump("init");
-  }
+  NoGradGuard no_grad;
+  t.copy_(values.to(t.device()));
 }
 
-template <class F32, class F64>
-Tensor fill_random(const char* op, const Tensor& t, F32&& f32, F64&& f64) {
+Tensor fill_normal(const char* op, Tensor t, double mean, double std) {
   require_floating(op, t);
-  if (t.is_meta()) return t;
-  const Generator g = draw(t.numel());
-  if (t.dtype() == DType::f64) {
-    write<double>(t, [&](uint64_t i) { return f64(g, i); });
-  } else {
-    write<float>(t, [&](uint64_t i) { return f32(g, i); });
-  }
-  return t;
+  NoGradGuard no_grad;
+  return t.is_meta() ? t : random_normal_(t, mean, std);
 }
-
-Tensor fill_normal(const char* op, const Tensor& t, double mean, double std) {
-  return fill_random(
-      op, t,
-      [=](const Generator& g, uint64_t i) {
-        return float(mean) + float(std) * math::normal_f32(g.seed, g.stream, g.offset, i);
-      },
-      [=](const Generator& g, uint64_t i) {
-        return mean + std * math::normal_f64(g.seed, g.stream, g.offset, i);
-      });
-}
-
-Tensor fill_uniform(const char* op, const Tensor& t, double lo, double hi) {
-  return fill_random(
-      op, t,
-      [=](const Generator& g, uint64_t i) {
-        const uint32_t word = math::random_u32(g.seed, g.stream, g.offset, i);
-        return float(lo) + float(hi - lo) * math::uniform_f32(word);
-      },
-      [=](const Generator& g, uint64_t i) {
-        const uint64_t word = math::random_u64(g.seed, g.stream, g.offset, i);
-        return lo + (hi - lo) * math::uniform_f64(word);
-      });
+Tensor fill_uniform(const char* op, Tensor t, double lo, double hi) {
+  require_floating(op, t);
+  NoGradGuard no_grad;
+  return t.is_meta() ? t : random_uniform_(t, lo, hi);
 }
 
 double normal_cdf(double z) { return std::erfc(-z * M_SQRT1_2) / 2; }
@@ -160,7 +127,10 @@ Tensor trunc_normal_(Tensor t, const TruncNormalOptions& o) {
   require(o.lo < o.hi, "trunc_normal_", "lo must be below hi; hi − lo", o.hi - o.lo);
   const double lo = (o.lo - o.mean) / o.std, hi = (o.hi - o.mean) / o.std;
   const double below = normal_cdf(lo), mass = normal_cdf(hi) - below;
-  const auto make = [=](const Generator& g, uint64_t i) {
+  require_floating("trunc_normal_", t);
+  if (t.is_meta()) return t;
+  const Generator g = draw(t.numel());
+  fill(t, [&](uint64_t i) {
     double z = 0;
     if (mass > 0.1) {
       uint64_t seed = g.seed;
@@ -173,8 +143,8 @@ Tensor trunc_normal_(Tensor t, const TruncNormalOptions& o) {
       z = normal_quantile(below + mass * math::uniform_f64(word), lo, hi);
     }
     return std::min(std::max(o.mean + o.std * z, o.lo), o.hi);
-  };
-  return fill_random("trunc_normal_", t, make, make);
+  });
+  return t;
 }
 
 Tensor xavier_uniform_(Tensor t, double gain) {
@@ -217,15 +187,10 @@ Tensor orthogonal_(Tensor t, double gain) {
   for (size_t i = 0; i < m.size(); ++i) m[i] = math::normal_f64(g.seed, g.stream, g.offset, i);
   orthonormalise(m, few, many);
   const bool across = rows > cols;  // columns are the orthonormal ones
-  const auto value = [&](uint64_t i) {
+  fill(t, [&](uint64_t i) {
     const int64_t r = int64_t(i) / cols, c = int64_t(i) % cols;
     return gain * m[size_t(across ? c * many + r : r * many + c)];
-  };
-  if (t.dtype() == DType::f64) {
-    write<double>(t, value);
-  } else {
-    write<float>(t, value);
-  }
+  });
   return t;
 }
 

@@ -7,6 +7,7 @@
 #include <cutaway/nn/layers/container.h>
 #include <cutaway/nn/layers/conv.h>
 #include <cutaway/nn/layers/dropout.h>
+#include <cutaway/nn/layers/embedding.h>
 #include <cutaway/nn/layers/linear.h>
 #include <cutaway/nn/layers/norm.h>
 #include <cutaway/nn/layers/pool.h>

@@ -139,6 +139,13 @@ AttendResult MultiheadAttention::attend(const Tensor& q, const Tensor& k, const 
 AttendResult MultiheadAttention::operator()(const Tensor& query, const Tensor& key,
                                             const Tensor& value, const AttendOptions& o) {
   Scope scope(*this);
+  AttendResult result = run(query, key, value, o);
+  scope.done(result.output);
+  return result;
+}
+
+AttendResult MultiheadAttention::run(const Tensor& query, const Tensor& key, const Tensor& value,
+                                     const AttendOptions& o) {
   const int rank = query.dim();
   if ((rank != 2 && rank != 3) || key.dim() != rank || value.dim() != rank ||
       query.size(-1) != options_.embed_dim) {
@@ -166,10 +173,9 @@ AttendResult MultiheadAttention::operator()(const Tensor& query, const Tensor& k
   } else if (!options_.batch_first) {
     result.output = transpose(result.output, 0, 1);
   }
-  scope.done(result.output);
   return result;
 }
 
-Tensor MultiheadAttention::forward(const Tensor& x) { return (*this)(x, x, x).output; }
+Tensor MultiheadAttention::forward(const Tensor& x) { return run(x, x, x, {}).output; }
 
 }  // namespace cutaway::nn

@@ -34,6 +34,7 @@ class MultiheadAttention : public Module {
   AttendResult operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                           const AttendOptions& options = {});
   // Self-attention.
+  using Module::operator();
   Tensor forward(const Tensor& x) override;
 
   // in_proj_weight [3E,E], or one weight each when kdim or vdim differ from E.
@@ -45,6 +46,8 @@ class MultiheadAttention : public Module {
   Tensor heads(const Tensor& x) const;  // [N,T,E] → [N,heads,T,E/heads]
   Tensor mask(const AttendOptions& o, const Tensor& q, const Tensor& k) const;
   Tensor explicit_weights(const Tensor& q, const Tensor& k, const Tensor& mask, bool causal) const;
+  AttendResult run(const Tensor& query, const Tensor& key, const Tensor& value,
+                   const AttendOptions& options);
   AttendResult attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttendOptions& o);
 
   MultiheadAttentionOptions options_;

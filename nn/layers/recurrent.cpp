@@ -205,11 +205,13 @@ GRUCell::GRUCell(const CellOptions& o) {
 }
 Tensor GRUCell::operator()(const Tensor& x, const Tensor& h) {
   Scope scope(*this);
+  return scope.done(run(x, h));
+}
+Tensor GRUCell::run(const Tensor& x, const Tensor& h) const {
   const Shape need{x.size(0), weight_hh.size(1)};
   check_sizes("GRUCell", h, "h", need);
   const Tensor from = h.defined() ? h : zeros(need, {x.dtype(), x.device()});
-  return scope.done(
-      gru_step(linear(x, weight_ih, bias_ih), linear(from, weight_hh, bias_hh), from));
+  return gru_step(linear(x, weight_ih, bias_ih), linear(from, weight_hh, bias_hh), from);
 }
 
 LSTMCell::LSTMCell(const CellOptions& o) {

@@ -89,9 +89,12 @@ class GRUCell : public Module {
  public:
   explicit GRUCell(const CellOptions& options);
   Tensor operator()(const Tensor& x, const Tensor& h = {});
-  Tensor forward(const Tensor& x) override { return (*this)(x, {}); }
+  Tensor forward(const Tensor& x) override { return run(x, {}); }
 
   Tensor weight_ih, weight_hh, bias_ih, bias_hh;
+
+ private:
+  Tensor run(const Tensor& x, const Tensor& h) const;
 };
 struct LSTMState {
   Tensor h, c;

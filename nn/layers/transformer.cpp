@@ -62,6 +62,9 @@ TransformerEncoderLayer::TransformerEncoderLayer(const TransformerLayerOptions& 
 
 Tensor TransformerEncoderLayer::operator()(const Tensor& x, const TransformerMasks& masks) {
   Scope scope(*this);
+  return scope.done(run(x, masks));
+}
+Tensor TransformerEncoderLayer::run(const Tensor& x, const TransformerMasks& masks) {
   const bool first = options_.norm_first;
   Tensor y = residual(x, norm1, first, [&](const Tensor& h) {
     return dropout1(self_attn(h, h, h, own_masks(masks)).output);
@@ -69,7 +72,7 @@ Tensor TransformerEncoderLayer::operator()(const Tensor& x, const TransformerMas
   y = residual(y, norm2, first, [&](const Tensor& h) {
     return dropout2(linear2(dropout(activate(options_.activation, linear1(h)))));
   });
-  return scope.done(std::move(y));
+  return y;
 }
 
 TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& o)
@@ -124,11 +127,14 @@ TransformerEncoder::TransformerEncoder(const TransformerLayerOptions& layer,
 }
 Tensor TransformerEncoder::operator()(const Tensor& x, const TransformerMasks& masks) {
   Scope scope(*this);
+  return scope.done(run(x, masks));
+}
+Tensor TransformerEncoder::run(const Tensor& x, const TransformerMasks& masks) {
   Tensor y = x;
   for (int64_t i = 0; i < layers.size(); ++i) {
     y = layers.get<TransformerEncoderLayer>(i)(y, masks);
   }
-  return scope.done(has_norm_ ? norm(y) : y);
+  return has_norm_ ? norm(y) : y;
 }
 
 TransformerDecoder::TransformerDecoder(const TransformerLayerOptions& layer,

@@ -30,7 +30,7 @@ class TransformerEncoderLayer : public Module {
  public:
   explicit TransformerEncoderLayer(const TransformerLayerOptions& options);
   Tensor operator()(const Tensor& x, const TransformerMasks& masks = {});
-  Tensor forward(const Tensor& x) override { return (*this)(x, {}); }
+  Tensor forward(const Tensor& x) override { return run(x, {}); }
 
   MultiheadAttention self_attn;
   Linear linear1;
@@ -40,6 +40,8 @@ class TransformerEncoderLayer : public Module {
   Dropout dropout1, dropout2;
 
  private:
+  Tensor run(const Tensor& x, const TransformerMasks& masks);
+
   TransformerLayerOptions options_;
 };
 
@@ -69,12 +71,14 @@ class TransformerEncoder : public Module {
  public:
   TransformerEncoder(const TransformerLayerOptions& layer, const TransformerStackOptions& options);
   Tensor operator()(const Tensor& x, const TransformerMasks& masks = {});
-  Tensor forward(const Tensor& x) override { return (*this)(x, {}); }
+  Tensor forward(const Tensor& x) override { return run(x, {}); }
 
   ModuleList layers;
   LayerNorm norm;
 
  private:
+  Tensor run(const Tensor& x, const TransformerMasks& masks);
+
   bool has_norm_;
 };
 class TransformerDecoder : public Module {

@@ -1,7 +1,8 @@
 #include <cutaway/nn/optim/optimizer.h>
 
-#include <fmt/format.h>
 #include <cmath>
+#include <fmt/format.h>
+#include <map>
 #include <set>
 
 #include <cutaway/autograd/autograd.h>
@@ -130,6 +131,11 @@ Sgd::Sgd(NamedTensors parameters, SgdOptions o)
   }
 }
 
+std::vector<const char*> Sgd::moment_names() const {
+  if (options_.momentum == 0) return {};
+  return {"momentum_buffer"};
+}
+
 void Sgd::update(const Tensor& p, const Tensor& g, State& s) {
   OptimArgs a{.n = p.numel(), .param = p.raw(), .grad = g.raw()};
   a.lr = lr_;
@@ -187,7 +193,7 @@ double grad_norm(const NamedTensors& parameters, double p) {
   for (const Named& named : parameters) {
     const Tensor g = named.value.grad();
     if (!g.defined() || g.numel() == 0) continue;
-    const double n = norm(g.to(DType::f64), p).item();
+    const double n = norm(g.to(DType::f64), {.p = p}).item();
     if (std::isinf(p)) {
       total = n > total || std::isnan(n) ? n : total;
     } else {

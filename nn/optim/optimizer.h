@@ -1,6 +1,4 @@
 #pragma once
-#include <map>
-#include <string>
 
 #include <cutaway/nn/module.h>
 
@@ -70,7 +68,7 @@ class Sgd : public Optimizer {
 
  protected:
   const char* name() const override { return "SGD"; }
-  std::vector<const char*> moment_names() const override { return {"momentum_buffer"}; }
+  std::vector<const char*> moment_names() const override;
   void update(const Tensor& parameter, const Tensor& grad, State& state) override;
 
  private:

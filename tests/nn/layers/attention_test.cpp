@@ -1,0 +1,126 @@
+#include <cutaway/nn/layers/attention.h>
+
+#include <gtest/gtest.h>
+
+#include <cutaway/autograd/ops.h>
+#include <cutaway/core/error.h>
+#include <cutaway/nn/layers/transformer.h>
+#include <cutaway/nn/optim/optimizer.h>
+#include <tests/nn/golden_run.h>
+
+namespace cutaway::nn {
+namespace {
+
+TEST(MultiheadAttention, AgreesWithStoredCases) {
+  golden::for_cases("attention", "MultiheadAttention", [](golden::Run& run) {
+    const golden::Case& c = run.data();
+    MultiheadAttention mha({.embed_dim = c.integer("embed_dim", 0),
+                            .num_heads = c.integer("num_heads", 1),
+                            .bias = c.flag("bias", true),
+                            .batch_first = c.flag("batch_first", false),
+                            .kdim = c.integer("kdim", 0),
+                            .vdim = c.integer("vdim", 0)});
+    run.fill(mha);
+    const Tensor q = run.input("query");
+    const Tensor k = run.has("key") ? run.input("key") : q;
+    const Tensor v = run.has("value") ? run.input("value") : q;
+    const AttendOptions o{.key_padding_mask = run.input("key_padding_mask"),
+                          .attn_mask = run.input("attn_mask"),
+                          .need_weights = true,
+                          .average_attn_weights = c.name() != "mha.head_weights"};
+    const AttendResult r = mha(q, k, v, o);
+    run.finish({{"y", r.output}, {"weights", r.weights}});
+    // The fused path, without weights, gives the same output.
+    AttendOptions fused = o;
+    fused.need_weights = false;
+    run.compare(mha(q, k, v, fused).output, c.at("output.y"), "fused output");
+  });
+}
+
+TransformerLayerOptions options_of(const golden::Case& c) {
+  return {.d_model = c.integer("d_model", 0),
+          .nhead = c.integer("nhead", 1),
+          .dim_feedforward = c.integer("dim_feedforward", 0),
+          .dropout = c.number("dropout", 0.1),
+          .activation = c.text("activation") == "gelu" ? Activation::gelu : Activation::relu,
+          .batch_first = c.flag("batch_first", false),
+          .norm_first = c.flag("norm_first", false)};
+}
+
+TEST(Transformer, LayersAgreeWithStoredCases) {
+  golden::for_cases("attention", "TransformerEncoderLayer", [](golden::Run& run) {
+    TransformerEncoderLayer layer(options_of(run.data()));
+    run.fill(layer);
+    run.finish({{"y", layer(run.input("src"), {.mask = run.input("src_mask")})}});
+  });
+  golden::for_cases("attention", "TransformerDecoderLayer", [](golden::Run& run) {
+    TransformerDecoderLayer layer(options_of(run.data()));
+    run.fill(layer);
+    run.finish({{"y", layer(run.input("tgt"), run.input("memory"),
+                            {.mask = run.input("tgt_mask"),
+                             .memory_key_padding_mask = run.input("memory_key_padding_mask")})}});
+  });
+}
+
+TEST(Transformer, StacksAgreeWithStoredCases) {
+  golden::for_cases("attention", "TransformerEncoder", [](golden::Run& run) {
+    TransformerEncoder stack(options_of(run.data()), {.num_layers = 2, .norm = true});
+    run.fill(stack);
+    run.finish({{"y", stack(run.input("src"))}});
+  });
+  golden::for_cases("attention", "TransformerDecoder", [](golden::Run& run) {
+    TransformerDecoder stack(options_of(run.data()), {.num_layers = 2, .norm = true});
+    run.fill(stack);
+    run.finish({{"y", stack(run.input("tgt"), run.input("memory"))}});
+  });
+}
+
+TEST(MultiheadAttention, FC_6ac0_FullyPaddedSample) {
+  for (const bool weights : {false, true}) {
+    MultiheadAttention mha({.embed_dim = 4, .num_heads = 2, .batch_first = true});
+    {
+      NoGradGuard no_grad;
+      mha.out_proj.bias.copy_(tensor({1, 2, 3, 4}));
+    }
+    const Tensor x = randn({2, 3, 4});
+    Tensor mask = zeros({2, 3}, {.dtype = DType::boolean});
+    mask[1].fill_(1);
+    const Tensor y = mha(x, x, x, {.key_padding_mask = mask, .need_weights = weights}).output;
+    const Tensor first = x.slice(0, 0, 1);
+    EXPECT_LE(amax(abs(y.slice(0, 0, 1) - mha(first, first, first).output)).item(), 1e-6);
+    EXPECT_EQ(y[1][2].to_vector(), (std::vector<double>{1, 2, 3, 4}));
+    optim::Sgd sgd(mha.parameters(), {.lr = 0.1});
+    sum(square(y)).backward();
+    sgd.step_and_zero();
+    for (const Named& p : mha.parameters()) {
+      EXPECT_TRUE(all(isfinite(p.value)).item<bool>()) << p.name;
+    }
+  }
+}
+
+TEST(MultiheadAttention, CausalAgreesWithMask) {
+  MultiheadAttention mha({.embed_dim = 4, .num_heads = 1});
+  const Tensor x = randn({3, 2, 4});
+  const Tensor later = triu(ones({3, 3}), 1).to(DType::boolean);
+  const Tensor want = mha(x, x, x, {.attn_mask = later}).output;
+  for (const bool weights : {false, true}) {
+    const Tensor got = mha(x, x, x, {.is_causal = true, .need_weights = weights}).output;
+    EXPECT_LE(amax(abs(got - want)).item(), 1e-6);
+  }
+  const Tensor alone = x.select(1, 0);
+  EXPECT_LE(amax(abs(mha(alone).select(0, 0) - mha(alone.unsqueeze(1)).select(0, 0)[0])).item(),
+            1e-6);
+}
+
+TEST(MultiheadAttention, RejectsWrongSizes) {
+  EXPECT_THROW(MultiheadAttention({.embed_dim = 5, .num_heads = 2}), ValueError);
+  MultiheadAttention mha({.embed_dim = 4, .num_heads = 2});
+  EXPECT_THROW(mha(ones({3, 2, 5})), ShapeError);
+  EXPECT_THROW(mha(ones({4})), ShapeError);
+  const Tensor x = ones({3, 2, 4});
+  EXPECT_THROW(mha(x, x, x, {.key_padding_mask = zeros({3, 3})}), ShapeError);
+  EXPECT_THROW(mha(x, x, x, {.attn_mask = zeros({2, 3})}), ShapeError);
+}
+
+}  // namespace
+}  // namespace cutaway::nn

@@ -1,0 +1,182 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include <cutaway/autograd/ops.h>
+#include <cutaway/core/error.h>
+#include <cutaway/nn/nn.h>
+#include <tests/nn/golden_run.h>
+
+namespace cutaway::nn {
+namespace {
+
+TEST(Layers, LinearAgreesWithStoredCases) {
+  golden::for_cases("linear", "Linear", [](golden::Run& run) {
+    const golden::Case& c = run.data();
+    Linear layer({.in = c.integer("in_features", 0),
+                  .out = c.integer("out_features", 0),
+                  .bias = c.flag("bias", true)});
+    run.finish({{"y", run.fill(layer)(run.input("x"))}});
+  });
+  golden::for_cases("linear", "Bilinear", [](golden::Run& run) {
+    Bilinear layer({.in1 = 3, .in2 = 2, .out = 4});
+    run.finish({{"y", run.fill(layer)(run.input("x1"), run.input("x2"))}});
+  });
+}
+
+TEST(Layers, EmbeddingAgreesWithStoredCases) {
+  golden::for_cases("linear", "Embedding", [](golden::Run& run) {
+    EmbeddingLayerOptions o{.num_embeddings = 6, .embedding_dim = 3};
+    if (run.data().has_option("padding_idx")) o.padding_idx = run.data().integer("padding_idx", 0);
+    Embedding layer(o);
+    run.finish({{"y", run.fill(layer)(run.input("ids"))}});
+  });
+  const Embedding fresh({.num_embeddings = 4, .embedding_dim = 2, .padding_idx = -1});
+  EXPECT_EQ(fresh.weight[3].to_vector(), (std::vector<double>{0, 0}));
+  EXPECT_THROW(Embedding({.num_embeddings = 4, .embedding_dim = 2, .padding_idx = 4}), ValueError);
+  EmbeddingBag bag({.num_embeddings = 4, .embedding_dim = 2, .mode = BagMode::sum});
+  const Tensor ids = tensor({0, 1, 3}, {.dtype = DType::i64});
+  const Tensor y = bag(ids, tensor({0, 2}, {.dtype = DType::i64}));
+  EXPECT_EQ(y[0].to_vector(), (bag.weight[0] + bag.weight[1]).to_vector());
+  EXPECT_EQ(y[1].to_vector(), bag.weight[3].to_vector());
+}
+
+TEST(Layers, PaddingModesAgreeWithStoredCases) {
+  golden::for_cases("conv", "Conv2d", [](golden::Run& run) {
+    const std::string mode = run.data().text("padding_mode");
+    Conv2d layer({.in = 2,
+                  .out = 3,
+                  .kernel = {3, 2},
+                  .padding = {2, 1},
+                  .padding_mode = mode == "circular"  ? PadMode::circular
+                                  : mode == "reflect" ? PadMode::reflect
+                                                      : PadMode::replicate});
+    run.finish({{"y", run.fill(layer)(run.input("x"))}});
+  });
+}
+
+template <class L>
+void check_batch_norm(const char* op) {
+  golden::for_cases("norm", op, [](golden::Run& run) {
+    const golden::Case& c = run.data();
+    BatchNormLayerOptions o{.num_features = c.integer("num_features", 0),
+                            .eps = c.number("eps", 1e-5),
+                            .affine = c.flag("affine", true),
+                            .track_running_stats = c.flag("track_running_stats", true)};
+    if (c.options().contains("momentum")) {
+      o.momentum.reset();
+      if (c.has_option("momentum")) o.momentum = c.number("momentum", 0.1);
+    }
+    L layer(o);
+    run.fill(layer).train(c.flag("train", true));
+    std::map<std::string, Tensor> outputs{{"y", layer(run.input("x"))}};
+    if (run.has("x_second")) outputs["y_second"] = layer(run.input("x_second"));
+    run.finish(outputs);
+    for (const Named& b : layer.named_buffers()) {
+      run.compare(b.value, c.at("after." + b.name), "buffer " + b.name);
+    }
+  });
+}
+TEST(Layers, BatchNormAgreesWithStoredCases) {
+  check_batch_norm<BatchNorm1d>("BatchNorm1d");
+  check_batch_norm<BatchNorm2d>("BatchNorm2d");
+  check_batch_norm<BatchNorm3d>("BatchNorm3d");
+}
+
+TEST(Layers, FC_349c_BatchNormWithCumulativeAverage) {
+  BatchNorm1d norm({.num_features = 1, .momentum = std::nullopt});
+  norm(tensor({0, 2}, {2, 1}));
+  norm(tensor({4, 8}, {2, 1}));
+  norm(tensor({1, 1}, {2, 1}));
+  EXPECT_NEAR(norm.running_mean.item(), 2.6666667, 1e-6);
+  EXPECT_NEAR(norm.running_var.item(), 3.3333333, 1e-6);
+  EXPECT_EQ(norm.num_batches_tracked.item<int64_t>(), 3);
+}
+
+TEST(Layers, FC_e3d0_BatchNormVariances) {
+  BatchNorm1d norm({.num_features = 1});
+  const std::vector<double> y = norm(tensor({1, 3}, {2, 1})).to_vector();
+  EXPECT_NEAR(y[0], -0.999995, 1e-6);
+  EXPECT_NEAR(y[1], 0.999995, 1e-6);
+  EXPECT_NEAR(norm.running_mean.item(), 0.2, 1e-7);
+  EXPECT_NEAR(norm.running_var.item(), 1.1, 1e-6);
+  EXPECT_EQ(norm.num_batches_tracked.item<int64_t>(), 1);
+  norm.eval();
+  EXPECT_NEAR(norm(tensor({1, 3}, {2, 1})).to_vector()[0], (1 - 0.2) / std::sqrt(1.1 + 1e-5), 1e-6);
+  EXPECT_EQ(norm.num_batches_tracked.item<int64_t>(), 1);
+}
+
+TEST(Layers, NormsAgreeWithTheirFunctions) {
+  const Tensor x = randn({2, 6, 3});
+  LayerNorm layer({.normalized_shape = {6, 3}});
+  GroupNorm group({.num_groups = 2, .num_channels = 6});
+  InstanceNorm1d instance({.num_features = 6});
+  RMSNorm rms({.normalized_shape = {3}, .eps = 1e-6});
+  EXPECT_EQ(layer(x).to_vector(), layer_norm(x, {6, 3}).to_vector());
+  EXPECT_EQ(group(x).to_vector(), group_norm(x, 2).to_vector());
+  EXPECT_EQ(instance(x).to_vector(), instance_norm(x).to_vector());
+  EXPECT_EQ(rms(x).to_vector(), rms_norm(x, {3}, Tensor(), {.eps = 1e-6}).to_vector());
+  EXPECT_EQ(instance.named_parameters().size(), 0u);
+  EXPECT_THROW(group(randn({2, 4, 3})), ShapeError);
+  EXPECT_THROW(BatchNorm2d({.num_features = 6})(x), ShapeError);
+}
+
+TEST(Layers, FreshParametersAreBounded) {
+  manual_seed(3);
+  const auto check = [](const Module& m, double bound) {
+    for (const Named& p : m.named_parameters()) {
+      const double largest = amax(abs(p.value)).item();
+      EXPECT_LE(largest, bound) << p.name;
+      EXPECT_GT(largest, 0.8 * bound) << p.name;
+    }
+  };
+  check(Linear({.in = 25, .out = 40}), 1 / std::sqrt(25.0));
+  check(Conv2d({.in = 4, .out = 40, .kernel = {3, 5}, .groups = 2}), 1 / std::sqrt(30.0));
+  check(ConvTranspose1d({.in = 4, .out = 40, .kernel = 3}), 1 / std::sqrt(120.0));
+  check(LSTM({.input_size = 5, .hidden_size = 16}), 0.25);
+  EXPECT_THROW(Conv2d({.in = 4, .out = 3, .groups = 2}), ValueError);
+  EXPECT_THROW(Conv2d({.in = 4, .out = 3, .kernel = 0}), ValueError);
+}
+
+TEST(Layers, DropoutScalesWhatItKeeps) {
+  Dropout dropout({.p = 0.25});
+  const Tensor x = ones({10000});
+  const std::vector<double> y = dropout(x).to_vector();
+  int64_t kept = 0;
+  for (const double v : y) {
+    EXPECT_TRUE(v == 0 || std::abs(v - 1 / 0.75) < 1e-6);
+    kept += v != 0;
+  }
+  EXPECT_NEAR(double(kept), 7500, 250);
+  EXPECT_TRUE(dropout.eval().training() == false && dropout(x).is_same(x));
+  EXPECT_THROW(Dropout({.p = 1.5}), ValueError);
+  Dropout2d channels({.p = 0.5});
+  const Tensor z = channels(ones({4, 8, 3, 3}));
+  EXPECT_EQ(amax(z, Shape{2, 3}).to_vector(), amin(z, Shape{2, 3}).to_vector());
+}
+
+TEST(Layers, ActivationsAreTheirFunctions) {
+  const Tensor x = tensor({-3, -0.5, 0, 0.5, 3});
+  EXPECT_EQ(ReLU{}(x).to_vector(), relu(x).to_vector());
+  EXPECT_EQ(GELU{}(x).to_vector(), gelu(x).to_vector());
+  EXPECT_EQ(GELU({.tanh = true})(x).to_vector(), gelu_tanh(x).to_vector());
+  EXPECT_EQ(LeakyReLU({.negative_slope = 0.2})(x).to_vector(), leaky_relu(x, 0.2).to_vector());
+  EXPECT_EQ(Softmax({.dim = 0})(x).to_vector(), softmax(x, 0).to_vector());
+  PReLU prelu;
+  EXPECT_EQ(prelu(x).to_vector(), leaky_relu(x, 0.25).to_vector());
+  EXPECT_EQ(prelu.state_dict()[0].name, "weight");
+}
+
+TEST(Layers, ShapesOfPoolingAndReshaping) {
+  const Tensor x = randn({2, 3, 8, 6});
+  EXPECT_EQ(MaxPool2d({.kernel = 2})(x).sizes(), (Shape{2, 3, 4, 3}));
+  EXPECT_EQ(AvgPool2d({.kernel = 3, .stride = 1, .padding = 1})(x).sizes(), (Shape{2, 3, 8, 6}));
+  EXPECT_EQ(AdaptiveAvgPool2d(1)(x).sizes(), (Shape{2, 3, 1, 1}));
+  EXPECT_EQ(Flatten{}(x).sizes(), (Shape{2, 144}));
+  EXPECT_EQ(Unflatten({.dim = 1, .sizes = {3, -1}})(Flatten{}(x)).sizes(), (Shape{2, 3, 48}));
+  EXPECT_TRUE(Identity{}(x).is_same(x));
+}
+
+}  // namespace
+}  // namespace cutaway::nn
