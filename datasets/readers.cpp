@@ -144,7 +144,7 @@ Number parse_number(const std::string& cell, double& value) {
                : Number::overflow;
   }
   if (error != std::errc()) return Number::no;
-  if (std::fabs(value) > 9007199254740992.0 &&
+  if (std::fabs(value) >= 9007199254740992.0 &&
       std::string_view(begin, size_t(end - begin)).find_first_not_of("+-0123456789") ==
           std::string_view::npos) {
     int64_t whole = 0;
