@@ -17,6 +17,7 @@
 #include <cutaway/autograd/ops/norm.h>
 #include <cutaway/autograd/ops/pointwise.h>
 #include <cutaway/autograd/ops/pool.h>
+#include <cutaway/autograd/ops/resize.h>
 #include <cutaway/autograd/ops/random.h>
 #include <cutaway/autograd/ops/reduce.h>
 #include <cutaway/autograd/ops/scan.h>

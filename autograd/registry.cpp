@@ -12,6 +12,7 @@
   X(matmul) \
   X(pointwise) \
   X(pool) \
+  X(resize) \
   X(shape) \
   X(slice) \
   X(join) \

@@ -19,5 +19,6 @@
   X(rearrange_sum) \
   X(reduce) \
   X(rows) \
+  X(resize) \
   X(scan) \
   X(sort)
