@@ -155,7 +155,8 @@ Tensor arange(Scalar begin, Scalar end, Scalar step, Opts opts) {
   Tensor t = empty({n}, {.dtype = whole ? DType::i64 : DType::f64});
   if (whole) {
     int64_t* v = t.data<int64_t>();
-    for (int64_t i = 0; i < n; ++i) v[i] = begin.i + i * step.i;
+    uint64_t at = uint64_t(begin.i);  // every value fits, the step beyond the last one may not
+    for (int64_t i = 0; i < n; ++i, at += uint64_t(step.i)) v[i] = int64_t(at);
   } else {
     double* v = t.data<double>();
     for (int64_t i = 0; i < n; ++i) v[i] = begin.f + double(i) * step.f;

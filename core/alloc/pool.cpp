@@ -258,7 +258,7 @@ void* allocate_large(int64_t bytes) {
   c.live_large_bytes += b->bytes;
   ++c.large_allocations;
   c.note_peak();
-  if (trace::enabled()) [[unlikely]] {
+  if (trace::enabled() && bytes > kSmall) [[unlikely]] {
     const int64_t live = c.live_large_bytes, kept = c.cached_large_bytes;
     lock.unlock();
     trace::memory(b->bytes, live, kept);
@@ -289,7 +289,7 @@ void free_large(void* p) noexcept {
   if (c.live_large == b) c.live_large = b->next;
   c.live_large_bytes -= bytes;
   cache_large(c, b);
-  if (trace::enabled()) [[unlikely]] {
+  if (trace::enabled() && bytes > kSmall) [[unlikely]] {
     const int64_t live = c.live_large_bytes, kept = c.cached_large_bytes;
     lock.unlock();
     trace::memory(-bytes, live, kept);
