@@ -262,7 +262,9 @@ TEST(Sort, StableOnBothPaths) {
       const Values value = r.values.to_vector(), at = r.indices.to_vector();
       for (size_t i = 1; i < v.size(); ++i) {
         EXPECT_TRUE(descending ? value[i - 1] >= value[i] : value[i - 1] <= value[i]);
-        if (value[i - 1] == value[i]) EXPECT_LT(at[i - 1], at[i]);
+        if (value[i - 1] == value[i]) {
+          EXPECT_LT(at[i - 1], at[i]);
+        }
       }
     }
   }
