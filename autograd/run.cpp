@@ -52,9 +52,11 @@ void record_node(const Call& c, uint32_t attr_bytes) {
     if (c.in(i).defined()) n->edges()[i] = gradient_edge(c.in(i));
   }
   Saved* s = n->saved().data();
-  for (int i = 0; i < c.num_inputs && op.save_inputs >> i; ++i) {
+  // A place for every input the record names, also for optional ones that were left out of the
+  // call.
+  for (int i = 0; op.save_inputs >> i; ++i) {
     if (!(op.save_inputs >> i & 1)) continue;
-    if (keep >> i & 1 && c.in(i).defined()) *s = Saved(c.in(i));
+    if (keep >> i & 1 && c.has(i)) *s = Saved(c.in(i));
     ++s;
   }
   for (int i = 0; i < c.num_outputs && op.save_outputs >> i; ++i) {
@@ -143,6 +145,7 @@ Tensor& Call::out_like(int i, int k) {
 }
 
 void Call::view(int i, const Tensor& base, const Layout& layout) {
+  if (record) base.impl()->viewed = true;
   outputs[i] = make_view(base, layout);
 }
 

@@ -34,8 +34,8 @@ namespace {
   name.pop_back();  // add_ → add
   throw AutogradError(
       op,
-      fmt::format("a view that takes part in a recorded computation cannot be changed in "
-                  "place; got {}",
+      fmt::format("a view in a recorded computation, or a tensor with such views, cannot be "
+                  "changed in place; got {}",
                   to_string(t.sizes())),
       "use the out-of-place form " + name + "() and assign its result");
 }
@@ -80,7 +80,8 @@ bool must_record(const char* op, const Tensor& t, const Tensor* other) {
   if (!context().grad_enabled) return false;
   if (t.requires_grad() && t.is_leaf()) throw_leaf(op, t);
   const bool record = t.requires_grad() || (other && other->requires_grad());
-  if (record && t.impl()->is_view) throw_view(op, t);
+  const bool seen_by_view = t.impl()->viewed && t.storage()->refs.load() > 1;
+  if (record && (t.impl()->is_view || seen_by_view)) throw_view(op, t);
   return record;
 }
 

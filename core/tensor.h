@@ -24,6 +24,7 @@ struct TensorImpl {
   DType dtype = DType::f32;
   Device device;
   bool is_view = false;
+  bool viewed = false;     // a recorded view of it was made (see tensor_inplace.cpp)
   bool contiguous = true;  // row-major without gaps
   int64_t numel = 0;
   Layout layout;

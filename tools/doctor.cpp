@@ -73,7 +73,7 @@ double worst_product_error(std::string& where) {
       uint32_t state = 12345;
       const auto next = [&] {
         state = state * 1664525u + 1013904223u;
-        return T(double(state >> 8) / double(1 << 24) - 0.5);
+        return T((double(state >> 8) / double(1 << 24) - 0.5) / 3);  // full mantissas
       };
       for (T& v : a) v = next();
       for (T& v : b) v = next();

@@ -168,7 +168,7 @@ std::string confusion_plot(const std::vector<std::vector<int64_t>>& counts,
   for (const auto& row : counts) {
     for (int64_t c : row) most = std::max(most, c);
   }
-  std::string s = head(left + n * cell + 16, top + n * cell + 40);
+  std::string s = head(left + n * cell + 48, top + n * cell + 40);
   s += text(left, 20, "Confusion: rows are true classes, columns predictions", "start",
             "font-weight=\"bold\"");
   for (int i = 0; i < n; ++i) {

@@ -68,6 +68,7 @@ void save_checkpoint(const std::string& folder, const nn::Module& model,
                                   {"loss_sum", p.loss_sum},
                                   {"correct", p.correct},
                                   {"seen", p.seen},
+                                  {"rows", p.rows},
                                   {"best_accuracy", p.best_accuracy},
                                   {"rng_seed", g.seed},
                                   {"rng_stream", g.stream},
@@ -129,6 +130,7 @@ Progress load_checkpoint(const std::string& folder, nn::Module& model,
   p.loss_sum = field<double>(j, "loss_sum", state_path);
   p.correct = field<int64_t>(j, "correct", state_path);
   p.seen = field<int64_t>(j, "seen", state_path);
+  p.rows = field<int64_t>(j, "rows", state_path);
   p.best_accuracy = field<double>(j, "best_accuracy", state_path);
   const Generator g{field<uint64_t>(j, "rng_seed", state_path),
                     field<uint64_t>(j, "rng_stream", state_path),

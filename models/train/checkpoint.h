@@ -12,8 +12,9 @@ namespace cutaway::train {
 struct Progress {
   int64_t step = 0;  // optimiser steps done
   data::Loader::Position position;
-  double loss_sum = 0;  // of the current epoch, over examples
+  double loss_sum = 0;  // over the examples since the last row of metrics.csv
   int64_t correct = 0, seen = 0;
+  int64_t rows = 0;  // of metrics.csv
   double best_accuracy = 0;
 };
 

@@ -101,7 +101,7 @@ std::string next_run_path(const std::string& stem) {
   }
 }
 
-MetricsFile::MetricsFile(const std::string& path, int64_t last_step) : path_(path) {
+MetricsFile::MetricsFile(const std::string& path, int64_t keep) : path_(path) {
   std::error_code ignored;
   if (fs::is_regular_file(path, ignored)) {
     const io::Bytes bytes = io::read_file(path);
@@ -109,7 +109,7 @@ MetricsFile::MetricsFile(const std::string& path, int64_t last_step) : path_(pat
     size_t from = 0;
     for (size_t end; (end = text.find('\n', from)) != std::string::npos; from = end + 1) {
       MetricRow row;
-      if (parse_row(text.substr(from, end - from), row) && row.step <= last_step)
+      if (parse_row(text.substr(from, end - from), row) && int64_t(rows_.size()) < keep)
         rows_.push_back(row);
     }
   }

@@ -42,9 +42,9 @@ struct MetricRow {
 };
 class MetricsFile {
  public:
-  // Opens for appending; rows after `last_step` (of a run that was killed and goes on from there)
-  // and any partial line are removed first.
-  MetricsFile(const std::string& path, int64_t last_step);
+  // Opens for appending with the first `keep` rows: what a killed run wrote after its checkpoint
+  // goes, and so does a partial line.
+  MetricsFile(const std::string& path, int64_t keep);
   void add(const MetricRow& row);
   const std::vector<MetricRow>& rows() const { return rows_; }
 

@@ -126,7 +126,7 @@ class Run {
       loader_->seek(progress_.position);
       scheduler_->set_counter(progress_.step);
     }
-    metrics_.emplace(folder_.file("metrics.csv"), resume && has_checkpoint ? progress_.step : -1);
+    metrics_.emplace(folder_.file("metrics.csv"), progress_.rows);
     events_.emplace(folder_.path());
   }
 
@@ -179,63 +179,68 @@ class Run {
     model_->train();
     const auto epoch_begin = Clock::now();
     int64_t epoch_examples = 0;
-    auto window = Clock::now();
-    int64_t window_examples = 0;
     bool stopped = InterruptGuard::requested() || progress_.step >= stop_at;
     if (!stopped) {
       for (const auto& [x, y] : *loader_) {
         train_step(x, y);
-        window_examples += x.size(0);
         epoch_examples += x.size(0);
-        const double rate = double(window_examples) / std::max(seconds_since(window), 1e-9);
-        const double mean = progress_.loss_sum / double(std::max<int64_t>(progress_.seen, 1));
         progress_.position = loader_->position();
-        line.update(progress_.position.batch, mean, rate);
+        line.update(progress_.position.batch, mean_loss(), rate(epoch_examples, epoch_begin));
         if (progress_.step % config_.log_every == 0) {
-          log_row(epoch, "train", mean, double(progress_.correct) / double(progress_.seen), rate);
-          window = Clock::now();
-          window_examples = 0;
+          log_train_row(epoch, rate(epoch_examples, epoch_begin));
         }
         if (progress_.step % config_.checkpoint_every == 0) save();
         stopped = InterruptGuard::requested() || progress_.step >= stop_at;
         if (stopped && progress_.position.batch < per_epoch) break;
       }
     }
-    const double mean = progress_.loss_sum / double(std::max<int64_t>(progress_.seen, 1));
-    line.update(progress_.position.batch, mean,
-                double(epoch_examples) / std::max(seconds_since(epoch_begin), 1e-9), true);
+    line.update(progress_.position.batch, mean_loss(), rate(epoch_examples, epoch_begin), true);
     line.finish();
     if (progress_.position.batch < per_epoch && stopped) return false;
-    end_epoch(epoch, mean);
+    end_epoch(epoch, rate(epoch_examples, epoch_begin));
     return !(stopped && progress_.position.epoch < config_.epochs);
   }
 
-  void end_epoch(int64_t epoch, double mean) {
+  static double rate(int64_t examples, Clock::time_point begin) {
+    return double(examples) / std::max(seconds_since(begin), 1e-9);
+  }
+
+  // Since the last row; right after a row, that of the row.
+  double mean_loss() const {
+    return progress_.seen > 0 ? progress_.loss_sum / double(progress_.seen) : last_loss_;
+  }
+
+  void end_epoch(int64_t epoch, double rate) {
     const Evaluation test = evaluate(*model_, test_set_);
-    log_row(epoch, "train", mean,
-            double(progress_.correct) / double(std::max<int64_t>(progress_.seen, 1)), 0);
+    if (progress_.seen > 0) log_train_row(epoch, rate);
     log_row(epoch, "test", test.loss, test.accuracy, 0);
     say(fmt::format("           test   loss {:.4f}   accuracy {:.2f} %", test.loss,
                     100 * test.accuracy));
     progress_.best_accuracy = std::max(progress_.best_accuracy, test.accuracy);
     progress_.position = {epoch + 1, 0};
+    loader_->seek(progress_.position);
+  }
+
+  // The mean over the steps since the last row: a curve without jumps where epochs meet.
+  void log_train_row(int64_t epoch, double rate) {
+    last_loss_ = mean_loss();
+    log_row(epoch, "train", last_loss_, double(progress_.correct) / double(progress_.seen), rate);
     progress_.loss_sum = 0;
     progress_.correct = progress_.seen = 0;
-    loader_->seek(progress_.position);
   }
 
   void train_step(const Tensor& x, const Tensor& y) {
     scheduler_->set_counter(progress_.step);
     const Tensor logits = (*model_)(x);
     const Tensor loss = cross_entropy(logits, y);
-    loss.backward();
-    if (config_.clip > 0) optim::clip_grad_norm(optimizer_->parameters(), config_.clip, 2, true);
-    optimizer_->step_and_zero();
     const double value = loss.item();
     if (!std::isfinite(value)) {
       throw ValueError("train", fmt::format("the loss is {} at step {}", value, progress_.step),
                        "lower --lr, or give --clip 1");
     }
+    loss.backward();
+    if (config_.clip > 0) optim::clip_grad_norm(optimizer_->parameters(), config_.clip, 2, true);
+    optimizer_->step_and_zero();
     progress_.loss_sum += value * double(x.size(0));
     progress_.correct += count_correct(logits, y);
     progress_.seen += x.size(0);
@@ -250,7 +255,10 @@ class Run {
     if (split[1] == 'r') events_->scalar("lr", progress_.step, optimizer_->lr());
   }
 
-  void save() { save_checkpoint(folder_.file("checkpoint"), *model_, *optimizer_, progress_); }
+  void save() {
+    progress_.rows = int64_t(metrics_->rows().size());
+    save_checkpoint(folder_.file("checkpoint"), *model_, *optimizer_, progress_);
+  }
 
   TrainConfig config_;
   TrainSettings settings_;
@@ -264,6 +272,7 @@ class Run {
   std::optional<io::EventWriter> events_;
   int64_t total_steps_ = 0;
   Progress progress_;
+  double last_loss_ = 0;
   Clock::time_point begin_ = Clock::now();
 };
 

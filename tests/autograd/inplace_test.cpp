@@ -94,6 +94,11 @@ TEST(InPlace, ViewInAGraphNamesTheOtherForm) {
   Tensor y = w * 3;
   Tensor v = y.reshape({2, 1});
   expect_error<AutogradError>([&] { v.add_(1); }, "out-of-place form add()");
+  // The view would keep its old history beside new values.
+  expect_error<AutogradError>([&] { y.add_(1); }, "out-of-place form add()");
+  v = Tensor();
+  y.add_(1);
+  EXPECT_EQ(y.to_vector(), (Values{4, 7}));
   Tensor constant = f64({1, 2, 3, 4}).reshape({2, 2});
   expect_error<AutogradError>([&] { constant.select(0, 0).mul_(w); }, "out-of-place form mul()");
 }
