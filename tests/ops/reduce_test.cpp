@@ -237,6 +237,15 @@ TEST(Reduce, NormalizeDividesByAtLeastEps) {
   expect_near(normalize(tensor({3, 4, 0, 0}, {2, 2}), 1), {0.6, 0.8, 0, 0}, 1e-7);
 }
 
+TEST(Reduce, VarMeanIsBoth) {
+  const Tensor x = tensor({1, 2, 6, 4, 4, 4}, {2, 3});
+  const VarMean r = var_mean(x, Shape{1}, {.correction = 0, .keepdim = true});
+  EXPECT_EQ(r.var.sizes(), (Shape{2, 1}));
+  expect_near(r.mean, {3, 4}, 1e-6);
+  expect_near(r.var, {14.0 / 3, 0}, 1e-6);
+  expect_near(var_mean(x).mean, {3.5}, 1e-6);
+}
+
 TEST(Reduce, SumToUndoesBroadcasting) {
   const Tensor x = ones({2, 3, 4});
   EXPECT_EQ(sum_to(x, {3, 1}).to_vector(), Values(3, 8));
