@@ -372,9 +372,9 @@ Tensor adaptive_avg_nd(const char* op, TensorArg x, const Dims& out, int spatial
   CallScope scope(x.site);
   return run(kAvgPool, {x}, adaptive_attrs(op, *x, out, spatial));
 }
-Tensor adaptive_max_nd(const char* op, TensorArg x, const Dims& out, int spatial) {
+Tensors adaptive_max_nd(const char* op, TensorArg x, const Dims& out, int spatial) {
   CallScope scope(x.site);
-  return run_many(kMaxPool, {*x}, adaptive_attrs(op, *x, out, spatial), x.site)[0];
+  return run_many(kMaxPool, {*x}, adaptive_attrs(op, *x, out, spatial), x.site);
 }
 
 }  // namespace
@@ -413,14 +413,17 @@ Tensor adaptive_avg_pool2d(TensorArg x, Dims n) {
 Tensor adaptive_avg_pool3d(TensorArg x, Dims n) {
   return adaptive_avg_nd("adaptive_avg_pool3d", x, n, 3);
 }
+Tensors adaptive_max_pool_with_indices(TensorArg x, Dims n, int spatial) {
+  return adaptive_max_nd("adaptive_max_pool", x, n, spatial);
+}
 Tensor adaptive_max_pool1d(TensorArg x, Dims n) {
-  return adaptive_max_nd("adaptive_max_pool1d", x, n, 1);
+  return adaptive_max_nd("adaptive_max_pool1d", x, n, 1)[0];
 }
 Tensor adaptive_max_pool2d(TensorArg x, Dims n) {
-  return adaptive_max_nd("adaptive_max_pool2d", x, n, 2);
+  return adaptive_max_nd("adaptive_max_pool2d", x, n, 2)[0];
 }
 Tensor adaptive_max_pool3d(TensorArg x, Dims n) {
-  return adaptive_max_nd("adaptive_max_pool3d", x, n, 3);
+  return adaptive_max_nd("adaptive_max_pool3d", x, n, 3)[0];
 }
 
 void register_pool_ops(std::vector<const OpRecord*>& list) {

@@ -45,6 +45,8 @@ Tensor adaptive_avg_pool3d(TensorArg x, Dims output);
 Tensor adaptive_max_pool1d(TensorArg x, Dims output);
 Tensor adaptive_max_pool2d(TensorArg x, Dims output);
 Tensor adaptive_max_pool3d(TensorArg x, Dims output);
+// The same with positions, as max_pool_with_indices.
+Tensors adaptive_max_pool_with_indices(TensorArg x, Dims output, int spatial);
 
 // The adjoint of average pooling of an input with sizes x_sizes.
 Tensor avg_pool_grad(TensorArg g, const Shape& x_sizes, const PoolOptions& options, int spatial);

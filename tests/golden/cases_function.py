@@ -17,14 +17,26 @@ ACTIVATIONS = [
 ]
 
 
+def celu(x, alpha):
+    """Barron 2017. PyTorch 1.13 rounds 1/alpha to f32 in the gradient."""
+    return torch.where(x > 0, x, alpha * torch.expm1(torch.clamp(x, max=0) / alpha))
+
+
+def hardsigmoid(x):
+    """PyTorch 1.13 rounds 1/6 to f32 in the gradient."""
+    return torch.clamp(x / 6 + 0.5, 0, 1)
+
+
+OWN = {"celu": celu, "hardsigmoid": hardsigmoid, "sigmoid": torch.sigmoid, "tanh": torch.tanh}
+
+
 def activation():
     """Activations, the softmax family, and scans."""
     group = Group("activation")
     for op, options in ACTIVATIONS:
         name = "_".join([op] + [f"{k}_{v}" for k, v in options.items()])
         case = group.case(name, op, **options)
-        # sigmoid and tanh of torch.nn.functional only forward to torch's.
-        function = getattr(torch, op) if op in ("sigmoid", "tanh") else getattr(F, op)
+        function = OWN.get(op) or getattr(F, op)
         case.done(function(case.input("x", 4, 6, scale=2.0), **options))
     for op in ("softmax", "log_softmax", "softmin", "logsumexp"):
         function = torch.logsumexp if op == "logsumexp" else getattr(F, op)

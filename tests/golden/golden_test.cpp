@@ -1,27 +1,55 @@
 #include <tests/golden/golden.h>
 
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
+#include <set>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
 
+#include <cutaway/autograd/ops.h>
+#include <tests/golden/run.h>
+#include <tests/paths.h>
+
 namespace cutaway::golden {
 namespace {
 
-const char* const kGroups[] = {"activation", "attention", "conv",      "linalg",
-                               "linear",     "loss",      "norm",      "optim",
-                               "pool",       "recurrent", "resize",    "schedules"};
+// The files of this folder, by name without ending.
+std::set<std::string> groups() {
+  std::set<std::string> names;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(kSourceDir) + "/tests/golden")) {
+    if (entry.path().extension() == ".safetensors") names.insert(entry.path().stem());
+  }
+  return names;
+}
+
+// Every file is compared with the library by the test GoldenFile.<file>, except those of
+// optimisers and schedules, which are followed step by step in tests/nn.
+TEST(Golden, EveryFileIsCompared) {
+  std::set<std::string> compared{"optim", "schedules"};
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  for (int i = 0; i < all.total_test_suite_count(); ++i) {
+    const testing::TestSuite& suite = *all.GetTestSuite(i);
+    if (std::string(suite.name()) != "GoldenFile") continue;
+    for (int t = 0; t < suite.total_test_count(); ++t) {
+      EXPECT_TRUE(compared.insert(suite.GetTestInfo(t)->name()).second);
+    }
+  }
+  EXPECT_EQ(groups(), compared);
+}
 
 TEST(Golden, EveryFileIsWhole) {
-  for (const char* group : kGroups) {
+  for (const std::string& group : groups()) {
     const File& file = File::open(group);
     EXPECT_GE(file.cases().size(), 8u) << group;
     for (const Case& c : file.cases()) {
-      SCOPED_TRACE(std::string(group) + " " + c.name());
+      SCOPED_TRACE(group + " " + c.name());
       EXPECT_TRUE(c.has_option("op") || c.has_option("optimizer") || c.has_option("schedule"));
       EXPECT_FALSE(c.names("output").empty());
       for (const std::string& name : c.names("output")) {
@@ -122,8 +150,7 @@ std::vector<unsigned char> file_of(const std::string& header, const std::vector<
 
 TEST(Golden, ParsesAndRefuses) {
   const std::string meta = R"({"__metadata__":{"c":"{\"op\":\"f\"}"},)";
-  const std::string tensor =
-      R"("c/input.x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  const std::string tensor = R"("c/input.x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
   const File file = File::parse("made", file_of(meta + tensor, {1.5f, -2.0f}));
   EXPECT_EQ(file.at("c").at("input.x").values, (std::vector<double>{1.5, -2.0}));
   const auto refuses = [](const std::vector<unsigned char>& bytes) {
@@ -136,6 +163,48 @@ TEST(Golden, ParsesAndRefuses) {
   std::vector<unsigned char> cut = file_of(meta + tensor, {1.5f, -2.0f});
   cut.resize(20);
   refuses(cut);
+}
+
+// y = x² of x = {1.5, -2}, upstream {1, 1}, under the op's name.
+File square_case(const std::string& op) {
+  const auto entry = [](const std::string& name, int at) {
+    return ",\"c/" + name + R"(":{"dtype":"F32","shape":[2],"data_offsets":[)" +
+           std::to_string(at) + "," + std::to_string(at + 8) + "]}";
+  };
+  const std::string header = R"({"__metadata__":{"c":"{\"op\":\")" + op + R"(\"}"})" +
+                             entry("input.x", 0) + entry("output.y", 8) + entry("upstream.y", 16) +
+                             entry("grad.x", 24) + "}";
+  return File::parse("made", file_of(header, {1.5f, -2, 2.25f, 4, 1, 1, 3, -4}));
+}
+
+// What compare_file reports for the case above.
+std::vector<std::string> reports(const Comparisons& by_op, const std::string& op = "square") {
+  testing::TestPartResultArray results;
+  {
+    const testing::ScopedFakeTestPartResultReporter reporter(
+        testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
+    compare_file(square_case(op), by_op);
+  }
+  std::vector<std::string> texts;
+  for (int i = 0; i < results.size(); ++i) {
+    texts.push_back(results.GetTestPartResult(i).message());
+  }
+  return texts;
+}
+
+TEST(Golden, WhatIsNotComparedFails) {
+  const auto right = [](auto& r) { r.finish({{"y", square(r.input("x"))}}); };
+  EXPECT_EQ(reports({{"square", right}}), std::vector<std::string>{});
+  const auto expect = [](const std::vector<std::string>& texts, size_t count, const char* part) {
+    ASSERT_EQ(texts.size(), count) << part;
+    for (const std::string& text : texts) EXPECT_NE(text.find(part), text.npos) << text;
+  };
+  expect(reports({{"square", right}, {"cube", right}}), 1, "no case of cube");
+  expect(reports({}, "cube"), 1, "no comparison for cube");
+  // In f64 and in f32 each:
+  expect(reports({{"square", [](auto& r) { r.compare(square(r.input("x")), "output.y"); }}}), 4,
+         "is not compared");
+  expect(reports({{"square", [](auto& r) { r.finish({{"y", r.input("x") * 2}}); }}}), 4, "in f");
 }
 
 TEST(Golden, RelativeErrorIsOverTheWholeTensor) {

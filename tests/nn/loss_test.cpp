@@ -5,93 +5,15 @@
 #include <cmath>
 #include <limits>
 
+#include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/error.h>
-#include <tests/nn/golden_run.h>
 
 namespace cutaway {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 const Opts kF64{.dtype = DType::f64};
-
-Reduction reduction_of(const golden::Case& c) {
-  const std::string text = c.text("reduction", "mean");
-  return text == "none" ? Reduction::none : text == "sum" ? Reduction::sum : Reduction::mean;
-}
-
-using Stored = golden::Run;
-
-TEST(Loss, OfClassesAgreesWithStoredCases) {
-  golden::for_cases("loss", "cross_entropy", [](Stored& r) {
-    const golden::Case& c = r.data();
-    r.finish({{"y", cross_entropy(r.input("logits"), r.input("target"),
-                                  {.weight = r.input("weight"),
-                                   .ignore_index = c.integer("ignore_index", -100),
-                                   .label_smoothing = c.number("label_smoothing", 0),
-                                   .reduction = reduction_of(c)})}});
-  });
-  golden::for_cases("loss", "nll_loss", [](Stored& r) {
-    const Tensor x = r.input("logits");
-    r.finish({{"y", nll_loss(x, r.input("target"),
-                             {.weight = r.input("weight"), .reduction = reduction_of(r.data())})}});
-  });
-}
-
-TEST(Loss, OfValuesAgreesWithStoredCases) {
-  golden::for_cases("loss", "mse_loss", [](Stored& r) {
-    r.finish({{"y", mse_loss(r.input("x"), r.input("target"), {reduction_of(r.data())})}});
-  });
-  golden::for_cases("loss", "l1_loss", [](Stored& r) {
-    r.finish({{"y", l1_loss(r.input("x"), r.input("target"), {reduction_of(r.data())})}});
-  });
-  golden::for_cases("loss", "smooth_l1_loss", [](Stored& r) {
-    const SmoothL1Options o{r.data().number("beta", 1), reduction_of(r.data())};
-    r.finish({{"y", smooth_l1_loss(r.input("x"), r.input("target"), o)}});
-  });
-  golden::for_cases("loss", "huber_loss", [](Stored& r) {
-    const HuberOptions o{r.data().number("delta", 1), reduction_of(r.data())};
-    r.finish({{"y", huber_loss(r.input("x"), r.input("target"), o)}});
-  });
-  golden::for_cases("loss", "kl_div", [](Stored& r) {
-    const KlDivOptions o{.log_target = r.data().flag("log_target", false),
-                         .batch_mean = r.data().text("reduction") == "batchmean",
-                         .reduction = reduction_of(r.data())};
-    r.finish({{"y", kl_div(r.input("x"), r.input("target"), o)}});
-  });
-  golden::for_cases("loss", "binary_cross_entropy_with_logits", [](Stored& r) {
-    r.finish({{"y", binary_cross_entropy_with_logits(r.input("logits"), r.input("target"),
-                                                     {.weight = r.input("weight"),
-                                                      .pos_weight = r.input("pos_weight"),
-                                                      .reduction = reduction_of(r.data())})}});
-  });
-}
-
-TEST(Loss, OfPairsAgreesWithStoredCases) {
-  golden::for_cases("loss", "cosine_similarity", [](Stored& r) {
-    const CosineOptions o{r.data().integer("dim", 1), r.data().number("eps", 1e-8)};
-    r.finish({{"y", cosine_similarity(r.input("x1"), r.input("x2"), o)}});
-  });
-  const auto margins = [](Stored& r, double margin) {
-    return MarginOptions{r.data().number("margin", margin), reduction_of(r.data())};
-  };
-  golden::for_cases("loss", "cosine_embedding_loss", [&](Stored& r) {
-    r.finish({{"y", cosine_embedding_loss(r.input("x1"), r.input("x2"), r.input("target"),
-                                          margins(r, 0))}});
-  });
-  golden::for_cases("loss", "margin_ranking_loss", [&](Stored& r) {
-    r.finish({{"y", margin_ranking_loss(r.input("x1"), r.input("x2"), r.input("target"),
-                                        margins(r, 0))}});
-  });
-  golden::for_cases("loss", "triplet_margin_loss", [](Stored& r) {
-    const golden::Case& c = r.data();
-    r.finish({{"y", triplet_margin_loss(r.input("anchor"), r.input("positive"), r.input("negative"),
-                                        {.margin = c.number("margin", 1),
-                                         .p = c.number("p", 2),
-                                         .swap = c.flag("swap", false),
-                                         .reduction = reduction_of(c)})}});
-  });
-}
 
 Tensor f64(std::initializer_list<double> v) { return tensor(v, kF64); }
 Tensor leaf(Tensor t) { return t.set_requires_grad(); }

@@ -2,78 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/error.h>
 #include <cutaway/nn/layers/transformer.h>
 #include <cutaway/nn/optim/optimizer.h>
-#include <tests/nn/golden_run.h>
 
 namespace cutaway::nn {
 namespace {
-
-TEST(MultiheadAttention, AgreesWithStoredCases) {
-  golden::for_cases("attention", "MultiheadAttention", [](golden::Run& run) {
-    const golden::Case& c = run.data();
-    MultiheadAttention mha({.embed_dim = c.integer("embed_dim", 0),
-                            .num_heads = c.integer("num_heads", 1),
-                            .bias = c.flag("bias", true),
-                            .batch_first = c.flag("batch_first", false),
-                            .kdim = c.integer("kdim", 0),
-                            .vdim = c.integer("vdim", 0)});
-    run.fill(mha);
-    const Tensor q = run.input("query");
-    const Tensor k = run.has("key") ? run.input("key") : q;
-    const Tensor v = run.has("value") ? run.input("value") : q;
-    const AttendOptions o{.key_padding_mask = run.input("key_padding_mask"),
-                          .attn_mask = run.input("attn_mask"),
-                          .need_weights = true,
-                          .average_attn_weights = c.name() != "mha.head_weights"};
-    const AttendResult r = mha(q, k, v, o);
-    run.finish({{"y", r.output}, {"weights", r.weights}});
-    // The fused path, without weights, gives the same output.
-    AttendOptions fused = o;
-    fused.need_weights = false;
-    run.compare(mha(q, k, v, fused).output, c.at("output.y"), "fused output");
-  });
-}
-
-TransformerLayerOptions options_of(const golden::Case& c) {
-  return {.d_model = c.integer("d_model", 0),
-          .nhead = c.integer("nhead", 1),
-          .dim_feedforward = c.integer("dim_feedforward", 0),
-          .dropout = c.number("dropout", 0.1),
-          .activation = c.text("activation") == "gelu" ? Activation::gelu : Activation::relu,
-          .batch_first = c.flag("batch_first", false),
-          .norm_first = c.flag("norm_first", false)};
-}
-
-TEST(Transformer, LayersAgreeWithStoredCases) {
-  golden::for_cases("attention", "TransformerEncoderLayer", [](golden::Run& run) {
-    TransformerEncoderLayer layer(options_of(run.data()));
-    run.fill(layer);
-    run.finish({{"y", layer(run.input("src"), {.mask = run.input("src_mask")})}});
-  });
-  golden::for_cases("attention", "TransformerDecoderLayer", [](golden::Run& run) {
-    TransformerDecoderLayer layer(options_of(run.data()));
-    run.fill(layer);
-    run.finish({{"y", layer(run.input("tgt"), run.input("memory"),
-                            {.mask = run.input("tgt_mask"),
-                             .memory_key_padding_mask = run.input("memory_key_padding_mask")})}});
-  });
-}
-
-TEST(Transformer, StacksAgreeWithStoredCases) {
-  golden::for_cases("attention", "TransformerEncoder", [](golden::Run& run) {
-    TransformerEncoder stack(options_of(run.data()), {.num_layers = 2, .norm = true});
-    run.fill(stack);
-    run.finish({{"y", stack(run.input("src"))}});
-  });
-  golden::for_cases("attention", "TransformerDecoder", [](golden::Run& run) {
-    TransformerDecoder stack(options_of(run.data()), {.num_layers = 2, .norm = true});
-    run.fill(stack);
-    run.finish({{"y", stack(run.input("tgt"), run.input("memory"))}});
-  });
-}
 
 TEST(MultiheadAttention, FC_6ac0_FullyPaddedSample) {
   for (const bool weights : {false, true}) {

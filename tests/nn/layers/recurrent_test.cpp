@@ -7,48 +7,9 @@
 
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/error.h>
-#include <tests/nn/golden_run.h>
 
 namespace cutaway::nn {
 namespace {
-
-RecurrentOptions options_of(const golden::Case& c) {
-  return {.input_size = c.integer("input_size", 0),
-          .hidden_size = c.integer("hidden_size", 0),
-          .num_layers = c.integer("num_layers", 1),
-          .bias = c.flag("bias", true),
-          .batch_first = c.flag("batch_first", false),
-          .bidirectional = c.flag("bidirectional", false)};
-}
-
-template <class L>
-void check_layer(const char* op) {
-  golden::for_cases("recurrent", op, [](golden::Run& run) {
-    L layer(options_of(run.data()));
-    run.fill(layer);
-    RecurrentStart start{.h0 = run.input("h_0"), .c0 = run.input("c_0")};
-    start.lengths = run.data().integers("lengths");
-    const RecurrentResult r = layer(run.input("x"), start);
-    std::map<std::string, Tensor> outputs{{"y", r.output}, {"h_n", r.h_n}};
-    if (r.c_n.defined()) outputs["c_n"] = r.c_n;
-    run.finish(outputs);
-  });
-}
-
-TEST(Recurrent, LstmAgreesWithStoredCases) { check_layer<LSTM>("LSTM"); }
-TEST(Recurrent, GruAgreesWithStoredCases) { check_layer<GRU>("GRU"); }
-
-TEST(Recurrent, CellsAgreeWithStoredCases) {
-  golden::for_cases("recurrent", "LSTMCell", [](golden::Run& run) {
-    LSTMCell cell({.input_size = 3, .hidden_size = 4});
-    const LSTMState s = run.fill(cell)(run.input("x"), {run.input("h"), run.input("c")});
-    run.finish({{"h", s.h}, {"c", s.c}});
-  });
-  golden::for_cases("recurrent", "GRUCell", [](golden::Run& run) {
-    GRUCell cell({.input_size = 3, .hidden_size = 4});
-    run.finish({{"h", run.fill(cell)(run.input("x"), run.input("h"))}});
-  });
-}
 
 Tensor column(std::initializer_list<double> v) {
   return tensor(v, {int64_t(v.size()), 1}, {.dtype = DType::f64});

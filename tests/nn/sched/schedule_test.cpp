@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <cutaway/core/error.h>
 #include <tests/golden/golden.h>
 
@@ -51,18 +53,19 @@ std::vector<double> rates(const Schedule& s, double lr, size_t epochs) {
 
 // Among them FC_06e2, FC_0c17, FC_5b47 and FC_a7cf.
 TEST(Schedule, FollowsStoredRates) {
-  int64_t followed = 0;
+  const std::set<std::string> not_in_the_library{"one_cycle", "plateau"};
   for (const golden::Case& c : golden::File::open("schedules").cases()) {
     SCOPED_TRACE(c.name());
     const double lr = c.number("lr", 1);
     Schedule s = constant();
-    if (!schedule_of(c, lr, s)) continue;
-    ++followed;
+    if (!schedule_of(c, lr, s)) {
+      EXPECT_TRUE(not_in_the_library.contains(c.text("schedule"))) << "is not compared";
+      continue;
+    }
     const golden::Array& want = c.at("output.lr");
     const std::vector<double> got = rates(s, lr, want.values.size());
     for (size_t e = 0; e < got.size(); ++e) EXPECT_NEAR(got[e], want.values[e], 1e-12) << e;
   }
-  EXPECT_GE(followed, 17);
 }
 
 void expect_rates(const Schedule& s, std::initializer_list<double> want) {
