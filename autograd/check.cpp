@@ -1,6 +1,7 @@
 #include <cutaway/autograd/check.h>
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -255,5 +256,18 @@ class OpChecker {
 double value_tolerance(DType t) { return kTolerance[static_cast<int>(t)]; }
 
 std::vector<CheckResult> check_op(const OpRecord& op) { return OpChecker(op).run(); }
+
+std::vector<std::string> records_without_samples(const std::vector<const OpRecord*>& records) {
+  std::vector<std::string> names;
+  for (const OpRecord* op : records) {
+    SampleList list;
+    if (op->samples) op->samples(list);
+    const bool checked =
+        !list.errors.empty() || std::any_of(list.samples.begin(), list.samples.end(),
+                                            [](const Sample& s) { return s.call && s.reference; });
+    if (!checked) names.push_back(op->name);
+  }
+  return names;
+}
 
 }  // namespace cutaway

@@ -21,6 +21,10 @@ struct CheckResult {
 // record without samples fails.
 std::vector<CheckResult> check_op(const OpRecord& op);
 
+// Of these records the names of those that check_op could not check: no samples, or none that has a
+// reference, and no error sample either.
+std::vector<std::string> records_without_samples(const std::vector<const OpRecord*>& records);
+
 // Relative tolerance of a value in this type (Note: tolerances).
 double value_tolerance(DType t);
 

@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include <cutaway/autograd/check.h>
 
@@ -30,7 +31,6 @@ TEST_P(Record, says_what_it_is) {
   if (op.backward) {
     EXPECT_NE(std::string(op.backward_text), "") << op.name;
   }
-  EXPECT_NE(op.samples, nullptr) << op.name;
 }
 
 std::string test_name(const testing::TestParamInfo<const OpRecord*>& info) {
@@ -43,6 +43,38 @@ TEST(Records, names_are_unique) {
   for (const OpRecord* op : op_records()) {
     EXPECT_TRUE(names.insert(op->name).second) << op->name;
   }
+}
+
+// Run by the build of this program as well (cmake/Tests.cmake): a failure stops it.
+TEST(Records, all_have_samples) {
+  for (const std::string& name : records_without_samples(op_records())) {
+    ADD_FAILURE() << "the op record \"" << name << "\" has no samples: nothing would test it";
+  }
+}
+
+TEST(Records, without_samples_are_found) {
+  const auto record = [](const char* name, void (*samples)(SampleList&)) {
+    OpRecord op{.name = name};
+    op.samples = samples;
+    return op;
+  };
+  const OpRecord none = record("none", nullptr);
+  const OpRecord empty = record("empty", [](SampleList&) {});
+  const OpRecord unreferenced = record("unreferenced", [](SampleList& s) {
+    s.add(
+        "x", {s.randn({2})}, [](const Tensors& in) { return in; }, nullptr);
+  });
+  const OpRecord raising = record("raising", [](SampleList& s) {
+    s.error(
+        "x", [] {}, "text");
+  });
+  const OpRecord whole = record("whole", [](SampleList& s) {
+    const OpFn same = [](const Tensors& in) { return in; };
+    s.add("x", {s.randn({2})}, same, same);
+  });
+  EXPECT_EQ(records_without_samples({&none, &whole, &empty, &raising, &unreferenced}),
+            (std::vector<std::string>{"none", "empty", "unreferenced"}));
+  EXPECT_EQ(records_without_samples({}), std::vector<std::string>{});
 }
 
 }  // namespace
