@@ -1,5 +1,6 @@
 #include <cutaway/core/device.h>
 
+#include <atomic>
 #include <cstring>
 
 #include <cutaway/core/alloc/pool.h>
@@ -15,8 +16,18 @@ void host_release(int8_t, void* data, int64_t bytes) noexcept { pool_free(data, 
 void host_copy(int8_t, void* dst, const void* src, int64_t bytes) {
   if (bytes) std::memcpy(dst, src, size_t(bytes));
 }
-const Backend kHost{host_allocate, host_release, host_copy, host_copy, host_copy, nullptr};
-const Backend* backends[kNumDeviceKinds] = {&kHost, nullptr, nullptr, nullptr};
+void host_synchronize(int8_t) {}
+const Backend kHost{host_allocate, host_release, host_copy,       host_copy,
+                    host_copy,     nullptr,      host_synchronize};
+std::atomic<const Backend*> replaced[kNumDeviceKinds] = {};
+
+const Backend* find_backend(DeviceKind kind) noexcept {
+  if (kind == DeviceKind::cpu) return &kHost;
+  if (kind == DeviceKind::meta) return nullptr;
+  const Backend* other = replaced[int(kind)].load(std::memory_order_acquire);
+  if (other) return other;
+  return kind == DeviceKind::emu ? cuda::emu_backend() : cuda::cuda_backend();
+}
 
 }  // namespace
 
@@ -42,21 +53,23 @@ void set_backend(DeviceKind kind, const Backend* backend) {
     throw DeviceError("set_backend",
                       "cpu and meta are built in; only cuda and emu can be plugged in");
   }
-  backends[static_cast<int>(kind)] = backend;
+  replaced[int(kind)].store(backend, std::memory_order_release);
 }
 
-bool has_backend(DeviceKind kind) noexcept { return backends[static_cast<int>(kind)] != nullptr; }
+bool has_backend(DeviceKind kind) noexcept { return find_backend(kind) != nullptr; }
 
 const Backend& backend(DeviceKind kind) {
-  const Backend* b = backends[static_cast<int>(kind)];
-  if (!b) {
-    if (kind == DeviceKind::meta) {
-      throw DeviceError("device", "meta tensors have sizes only, no memory", "use cpu for values");
-    }
-    throw DeviceError("device", std::string("this build has no part for ") + kNames[int(kind)],
-                      "use cpu; `cutaway doctor` says what is missing");
+  const Backend* b = find_backend(kind);
+  if (b) return *b;
+  if (kind == DeviceKind::meta) {
+    throw DeviceError("device", "meta tensors have sizes only, no memory", "use cpu for values");
   }
-  return *b;
+  throw DeviceError("device", std::string("this build has no part for ") + kNames[int(kind)],
+                    cuda::cuda_missing());
+}
+
+void synchronize(Device device) {
+  if (device.kind != DeviceKind::meta) backend(device.kind).synchronize(device.index);
 }
 
 }  // namespace cutaway

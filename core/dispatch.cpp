@@ -117,7 +117,7 @@ void detail::throw_no_kernel(const char* kernel, DeviceKind kind, DType dtype) {
   }
   if (!has_backend(kind)) {
     throw DeviceError(kernel, "this build has no part for " + to_string(Device{kind, 0}),
-                      "use cpu; `cutaway doctor` says what is missing");
+                      cuda::cuda_missing());
   }
   throw DTypeError(kernel,
                    std::string("there is no kernel for ") + name_of(dtype) + " on " +

@@ -10,6 +10,11 @@ void initialize_kernels();
 [[noreturn]] void throw_no_kernel(const char* kernel, DeviceKind kind, DType dtype);
 }  // namespace detail
 
+// Note: pointers in kernel arguments. A pointer in Args is memory of the device the kernel runs on;
+// results, statistics and scratch that a kernel writes are tensors of that device. The exceptions
+// are small tables and counters whose declaration says `host`: they are host memory on every
+// device, a device kernel takes a copy of them before it starts or writes them when it is done.
+
 // One kernel: a row of the kernel table, indexed by device kind and dtype. Args is a plain struct
 // of pointers, sizes and strides. Declared in core/kernels/*.h, filled by register functions.
 template <class Args>

@@ -144,10 +144,10 @@ void check_gpu(Report& r) {
   if (driver && built) return r.good("gpu", "CUDA driver found, and this build has the CUDA part");
   if (driver) {
     return r.note("gpu", "CUDA driver found, but this build has no CUDA part",
-                  "work runs on the CPU");
+                  cuda::cuda_missing());
   }
   r.note("gpu", "no CUDA driver (libcuda.so.1)",
-         "work runs on the CPU; everything is there except --device cuda");
+         "work runs on the CPU, and with --device emu by the CUDA kernels in their emulator");
 }
 
 bool on_path(const std::string& program) {
