@@ -1,7 +1,5 @@
 #include <cutaway/core/device.h>
 
-#include <cstring>
-
 #include <cutaway/core/error.h>
 #include <cutaway/cuda/emu/memory.h>
 #include <cutaway/cuda/kernels/families.h>
@@ -23,24 +21,10 @@ void* allocate_on(int8_t index, int64_t bytes) {
 }
 void release_on(int8_t, void* data, int64_t) noexcept { release(data); }
 
-void copy_from_host(int8_t, void* out, const void* in, int64_t bytes) {
-  if (bytes == 0) return;
-  require_range("copy_from_host", out, bytes);
-  Access access;
-  std::memcpy(out, in, size_t(bytes));
-}
-void copy_to_host(int8_t, void* out, const void* in, int64_t bytes) {
-  if (bytes == 0) return;
-  require_range("copy_to_host", in, bytes);
-  Access access;
-  std::memcpy(out, in, size_t(bytes));
-}
+void copy_from_host(int8_t, void* out, const void* in, int64_t bytes) { copy_in(out, in, bytes); }
+void copy_to_host(int8_t, void* out, const void* in, int64_t bytes) { copy_out(out, in, bytes); }
 void copy_on_device(int8_t, void* out, const void* in, int64_t bytes) {
-  if (bytes == 0) return;
-  require_range("copy", out, bytes);
-  require_range("copy", in, bytes);
-  Access access;
-  std::memmove(out, in, size_t(bytes));
+  copy_within(out, in, bytes);
 }
 
 void register_kernels() {

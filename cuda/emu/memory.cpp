@@ -7,12 +7,15 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 
 #include <cutaway/core/context.h>
 #include <cutaway/core/error.h>
 #include <cutaway/cuda/emu/arena.h>
+#include <cutaway/cuda/emu/options.h>
+#include <cutaway/cuda/emu/shadow.h>
 
 namespace cutaway::cuda::emu {
 namespace {
@@ -26,6 +29,7 @@ struct Entry {
   int64_t number = 0;
   const char* op = nullptr;
   bool freed = false;
+  std::unique_ptr<Shadow> shadow;
 };
 
 int64_t physical_memory() {
@@ -70,16 +74,15 @@ class Memory {
     if (!piece) throw_full(bytes);
     char* data = piece + kRedZone;
     try {
-      blocks_.emplace(data, Entry{bytes, ++stats_.allocations, context().op, false});
+      blocks_.emplace(data, Entry{bytes, ++stats_.allocations, context().op, false,
+                                  options().check ? std::make_unique<Shadow>(bytes) : nullptr});
     } catch (...) {
       arena_.give(piece, piece_bytes(bytes));
       throw;
     }
     open();
-    const int64_t behind = piece_bytes(bytes) - kRedZone - bytes;
-    std::memset(piece, kZone, size_t(kRedZone));
+    fill_zones(data, bytes);
     std::memset(data, kPoison, size_t(bytes));
-    std::memset(data + bytes, kZone, size_t(behind));
     close();
     stats_.live += bytes;
     stats_.peak = std::max(stats_.peak, stats_.live);
@@ -99,6 +102,7 @@ class Memory {
       }
       open();
       record(zone_fault(*at));
+      fill_zones(static_cast<char*>(data), at->second.bytes);  // said once
       std::memset(data, kPoison, size_t(at->second.bytes));
       close();
       at->second.freed = true;
@@ -116,7 +120,7 @@ class Memory {
     std::lock_guard lock(mutex_);
     const auto at = locate(p);
     if (at == blocks_.end()) return {};
-    return {at->first, at->second.bytes, at->second.freed};
+    return {at->first, at->second.bytes, at->second.freed, at->second.shadow.get()};
   }
 
   std::string name_of(const void* p) {
@@ -192,6 +196,10 @@ class Memory {
     return at <= next->first + next->second.bytes ? next : blocks_.end();
   }
 
+  static void fill_zones(char* data, int64_t bytes) {
+    std::memset(data - kRedZone, kZone, size_t(kRedZone));
+    std::memset(data + bytes, kZone, size_t(piece_bytes(bytes) - kRedZone - bytes));
+  }
   // What is wrong with the red zones of a block, or nothing.
   static std::string zone_fault(const Blocks::value_type& block) {
     const auto& [data, entry] = block;
@@ -282,6 +290,37 @@ void require_range(const char* op, const void* p, int64_t bytes) {
   throw DeviceError(op, "needs " + std::to_string(bytes) + " bytes in one live block of emu; got " +
                             (b.begin ? std::to_string(at - b.begin) + " bytes into " : "") +
                             block_name(p));
+}
+
+void copy_in(void* to, const void* from, int64_t bytes) {
+  if (bytes == 0) return;
+  require_range("copy_from_host", to, bytes);
+  const Block b = find_block(to);
+  const Access access;
+  std::memcpy(to, from, size_t(bytes));
+  if (b.shadow) b.shadow->set_written(static_cast<char*>(to) - b.begin, bytes);
+}
+void copy_out(void* to, const void* from, int64_t bytes) {
+  if (bytes == 0) return;
+  require_range("copy_to_host", from, bytes);
+  const Access access;
+  std::memcpy(to, from, size_t(bytes));
+}
+void copy_within(void* to, const void* from, int64_t bytes) {
+  if (bytes == 0) return;
+  require_range("copy", to, bytes);
+  require_range("copy", from, bytes);
+  const Block target = find_block(to), source = find_block(from);
+  const Access access;
+  std::memmove(to, from, size_t(bytes));
+  if (!target.shadow) return;
+  const int64_t at = static_cast<char*>(to) - target.begin;
+  if (source.shadow) {
+    target.shadow->copy_written(at, *source.shadow, static_cast<const char*>(from) - source.begin,
+                                bytes);
+  } else {
+    target.shadow->set_written(at, bytes);
+  }
 }
 
 void check_red_zones() { memory().check(); }

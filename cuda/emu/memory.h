@@ -9,6 +9,8 @@
 // any thread.
 namespace cutaway::cuda::emu {
 
+class Shadow;
+
 inline constexpr int64_t kRedZone = 64;  // bytes before a block, and at least so many after it
 inline constexpr int kAlignment = 64;
 
@@ -23,12 +25,19 @@ struct Block {
   char* begin = nullptr;  // null: p is not device memory
   int64_t bytes = 0;
   bool freed = false;
+  Shadow* shadow = nullptr;  // what is known of its bytes; null when checks are off
 };
 Block find_block(const void* p);
 // "block #12, 400 bytes, allocated by softmax", for messages.
 std::string block_name(const void* p);
 // Raises DeviceError in the name of `op` unless [p, p + bytes) lies in one live block.
 void require_range(const char* op, const void* p, int64_t bytes);
+
+// Copies between host and device, and on the device; require_range() first. What is copied from
+// memory that nothing wrote stays marked as such.
+void copy_in(void* to, const void* from, int64_t bytes);
+void copy_out(void* to, const void* from, int64_t bytes);
+void copy_within(void* to, const void* from, int64_t bytes);
 
 // Looks at the red zones of all blocks, and at freed ones; raises DeviceError naming the first
 // block with a fault.

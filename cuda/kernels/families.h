@@ -2,6 +2,6 @@
 
 // The families of CUDA kernels, one a line: cuda/kernels/<family>.cuh. Each is compiled once by the
 // host compiler for the emulator and, when there is a CUDA compiler, once for the GPU; it defines
-// register_<family>_kernels() in the namespace cutaway::cuda::CUTAWAY_TARGET (emu or cuda). Read by
+// register_<family>_kernels() in the namespace cutaway::cuda::CUTAWAY_TARGET (emu or gpu). Read by
 // cmake/Cuda.cmake as well: keep the form X(name).
 #define CUTAWAY_CUDA_FAMILIES(X)
