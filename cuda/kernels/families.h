@@ -4,4 +4,6 @@
 // host compiler for the emulator and, when there is a CUDA compiler, once for the GPU; it defines
 // register_<family>_kernels() in the namespace cutaway::cuda::CUTAWAY_TARGET (emu or gpu). Read by
 // cmake/Cuda.cmake as well: keep the form X(name).
-#define CUTAWAY_CUDA_FAMILIES(X)
+#define CUTAWAY_CUDA_FAMILIES(X) \
+  X(optim)                       \
+  X(random)

@@ -1,0 +1,152 @@
+#pragma once
+#include <cmath>
+
+#include <cutaway/core/kernels/optim.h>
+#include <cutaway/core/math/half.h>
+#include <cutaway/cuda/device/walk.h>
+
+// Optimiser steps: every array is read once and written once, 16 bytes of a state at a time.
+namespace cutaway::cuda::CUTAWAY_TARGET {
+
+// A step of one element; S: type of states and arithmetic. The constants are made on the host.
+template <class S>
+struct SgdStep {
+  static constexpr int kStates = 1;
+  S lr, decay, mu, keep, scale;
+  bool first, nesterov, use[1];
+
+  explicit SgdStep(const OptimArgs& a)
+      : lr(S(a.lr)),
+        decay(S(a.weight_decay)),
+        mu(S(a.momentum)),
+        keep(S(1 - a.dampening)),
+        scale(S(a.maximize ? -a.grad_scale : a.grad_scale)),
+        first(a.first),
+        nesterov(a.nesterov),
+        use{a.state[0] != nullptr} {}
+  // What is stored in a state before the first step is not read.
+  CUTAWAY_HD bool reads(int) const { return !first; }
+  CUTAWAY_HD S operator()(S p, S grad, S (&state)[1]) const {
+    S g = scale * grad + decay * p;
+    if (use[0]) {
+      const S b = first ? g : mu * state[0] + keep * g;
+      state[0] = b;
+      g = nesterov ? g + mu * b : b;
+    }
+    return p - lr * g;
+  }
+};
+
+template <class S>
+struct AdamStep {
+  static constexpr int kStates = 3;
+  S beta1, beta2, other1, other2, eps, step, root2, shrink, decay, scale;
+  bool use[3];
+
+  explicit AdamStep(const OptimArgs& a)
+      : beta1(S(a.beta1)),
+        beta2(S(a.beta2)),
+        other1(S(1 - a.beta1)),
+        other2(S(1 - a.beta2)),
+        eps(S(a.eps)),
+        step(S(a.lr / a.correction1)),
+        root2(S(std::sqrt(a.correction2))),
+        shrink(S(a.decoupled ? 1 - a.lr * a.weight_decay : 1)),
+        decay(S(a.decoupled ? 0 : a.weight_decay)),
+        scale(S(a.maximize ? -a.grad_scale : a.grad_scale)),
+        use{true, true, a.state[2] != nullptr} {}
+  CUTAWAY_HD bool reads(int) const { return true; }
+  CUTAWAY_HD S operator()(S p, S grad, S (&state)[3]) const {
+    const S g = scale * grad + decay * p;
+    const S m = beta1 * state[0] + other1 * g;
+    const S v = beta2 * state[1] + other2 * g * g;
+    state[0] = m;
+    state[1] = v;
+    const S second = use[2] && !(v > state[2]) ? state[2] : v;
+    state[2] = second;
+    return p * shrink - step * m / (math::detail::sqrt_of(second) / root2 + eps);
+  }
+};
+
+template <int N>
+struct OptimPointers {
+  void* param;
+  const void* grad;
+  void* state[N];
+  int64_t n;
+};
+
+// W elements from i on.
+template <int W, class T, class S, class Step>
+DEVICE void step_at(const OptimPointers<Step::kStates>& a, const Step& step, int64_t i) {
+  constexpr int kStates = Step::kStates;
+  const auto param = global<T>(a.param);
+  const Vec<T, W> g = load<W>(global<const T>(a.grad), i);
+  Vec<T, W> p = load<W>(param, i);
+  Vec<S, W> state[kStates]{};
+  for (int k = 0; k < kStates; ++k) {
+    if (step.use[k] && step.reads(k)) state[k] = load<W>(global<S>(a.state[k]), i);
+  }
+  for (int j = 0; j < W; ++j) {
+    S s[kStates];
+    for (int k = 0; k < kStates; ++k) s[k] = state[k].v[j];
+    p.v[j] = T(step(S(p.v[j]), S(g.v[j]), s));
+    for (int k = 0; k < kStates; ++k) state[k].v[j] = s[k];
+  }
+  store(param, i, p);
+  for (int k = 0; k < kStates; ++k) {
+    if (step.use[k]) store(global<S>(a.state[k]), i, state[k]);
+  }
+}
+
+template <class T, class S, class Step, int W>
+KERNEL optim_step(OptimPointers<Step::kStates> a, Step step) {
+  const int64_t i = W * thread_number();
+  if (i + W <= a.n) {
+    step_at<W, T, S>(a, step, i);
+  } else {
+    for (int64_t k = i; k < a.n; ++k) step_at<1, T, S>(a, step, k);
+  }
+}
+
+template <class T, class S, class Step>
+void run_optim(const char* name, const OptimArgs& a) {
+  if (a.n == 0) return;
+  constexpr int kWidth = 16 / sizeof(S);
+  OptimPointers<Step::kStates> p{a.param, a.grad, {}, a.n};
+  bool vectors = is_aligned(a.param, kWidth * sizeof(T)) && is_aligned(a.grad, kWidth * sizeof(T));
+  for (int k = 0; k < Step::kStates; ++k) {
+    p.state[k] = a.state[k];
+    vectors = vectors && is_aligned(a.state[k], 16);
+  }
+  const Step step(a);
+  if (vectors) {
+    launch(one_thread_each(name, blocks_for(a.n, kWidth)), optim_step<T, S, Step, kWidth>, p, step);
+  } else {
+    launch(one_thread_each(name, a.n), optim_step<T, S, Step, 1>, p, step);
+  }
+}
+
+template <class T, class S>
+void sgd_step(const OptimArgs& a) {
+  run_optim<T, S, SgdStep<S>>("sgd_step", a);
+}
+template <class T, class S>
+void adam_step(const OptimArgs& a) {
+  run_optim<T, S, AdamStep<S>>("adam_step", a);
+}
+
+template <class T, class S>
+void set_optim(DType t) {
+  kernels::sgd_step.set(kDevice, t, &sgd_step<T, S>);
+  kernels::adam_step.set(kDevice, t, &adam_step<T, S>);
+}
+
+void register_optim_kernels() {
+  set_optim<double, double>(DType::f64);
+  set_optim<float, float>(DType::f32);
+  set_optim<BFloat16, float>(DType::bf16);
+  set_optim<Float16, float>(DType::f16);
+}
+
+}  // namespace cutaway::cuda::CUTAWAY_TARGET

@@ -1,0 +1,96 @@
+#include <cutaway/core/kernels/optim.h>
+#include <cutaway/cuda/emu/counters.h>
+
+#include <tests/cuda/both_devices.h>
+
+namespace cutaway::cuda::emu {
+namespace {
+
+// Steps from the same state on both devices; `skip` shifts all arrays from their alignment.
+template <class T>
+void compare_steps(Kernel<OptimArgs>& kernel, OptimArgs a, int states, size_t skip) {
+  using S = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  const size_t n = size_t(a.n) + skip;
+  std::vector<S> square = some<S>(n, 4);
+  for (S& v : square) v = v * v;
+  Both<T> param(some<T>(n, 1)), grad(some<T>(n, 2));
+  Both<S> first(some<S>(n, 3)), second(square), third(square);
+  run_both(kernel, TypeOf<T>::value, [&](DeviceKind kind) {
+    OptimArgs b = a;
+    b.param = param.on(kind) + skip;
+    b.grad = grad.on(kind) + skip;
+    Both<S>* all[] = {&first, &second, &third};
+    for (int k = 0; k < states; ++k) b.state[k] = all[k]->on(kind) + skip;
+    return b;
+  });
+  param.expect_near(TypeOf<T>::kTolerance, kernel.name);
+  first.expect_near(TypeOf<S>::kTolerance, "first state");
+  second.expect_near(TypeOf<S>::kTolerance, "second state");
+  third.expect_near(TypeOf<S>::kTolerance, "third state");
+}
+
+OptimArgs adam_of(int64_t n) {
+  OptimArgs a{.n = n, .lr = 0.01, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8};
+  a.correction1 = 0.19;
+  a.correction2 = 0.0199;
+  a.grad_scale = 0.5;
+  return a;
+}
+
+TEST(CudaOptim, SgdAgreesWithTheCpu) {
+  for_floats([]<class T>(T) {
+    for (int64_t n : {1, 4, 7, 1029}) {
+      OptimArgs a{.n = n, .lr = 0.1, .weight_decay = 0.01, .momentum = 0.9, .dampening = 0.1};
+      compare_steps<T>(kernels::sgd_step, a, 0, 0);
+      compare_steps<T>(kernels::sgd_step, a, 1, 0);
+      a.first = a.maximize = true;
+      compare_steps<T>(kernels::sgd_step, a, 1, 0);
+      a.first = false;
+      a.nesterov = true;
+      compare_steps<T>(kernels::sgd_step, a, 1, 1);
+    }
+  });
+}
+TEST(CudaOptim, AdamAgreesWithTheCpu) {
+  for_floats([]<class T>(T) {
+    for (int64_t n : {1, 4, 7, 1029}) {
+      OptimArgs a = adam_of(n);
+      compare_steps<T>(kernels::adam_step, a, 2, 0);
+      a.decoupled = true;
+      compare_steps<T>(kernels::adam_step, a, 3, 0);
+      a.maximize = true;
+      compare_steps<T>(kernels::adam_step, a, 2, 1);
+    }
+  });
+}
+TEST(CudaOptim, FirstSgdStepDoesNotReadTheBuffer) {
+  Buffer<float> param(some<float>(100)), grad(some<float>(100)), buffer(100);
+  OptimArgs a{.n = 100, .param = param.get(), .grad = grad.get(), .lr = 1, .momentum = 0.5};
+  a.state[0] = buffer.get();
+  a.first = true;
+  kernels::sgd_step(kEmuDevice, DType::f32, a);
+  EXPECT_EQ(buffer.values(), grad.values());
+}
+TEST(CudaOptim, NoParameters) { kernels::adam_step(kEmuDevice, DType::f32, OptimArgs{}); }
+
+// AdamW: parameter and both moments are read and written, the gradient is read.
+TEST(CudaOptim, AdamMovesEveryByteOnce) {
+  constexpr int64_t kN = 4096;
+  Buffer<float> param(some<float>(kN)), grad(some<float>(kN));
+  Buffer<float> m(std::vector<float>(kN, 0.5f)), v(std::vector<float>(kN, 0.5f));
+  OptimArgs a = adam_of(kN);
+  a.param = param.get();
+  a.grad = grad.get();
+  a.state[0] = m.get();
+  a.state[1] = v.get();
+  const OptionsScope scope({.count = true});
+  take_collected();
+  kernels::adam_step(kEmuDevice, DType::f32, a);
+  const auto list = take_collected();
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0].counters.bytes_read(), 4 * 4 * kN);
+  EXPECT_EQ(list[0].counters.bytes_written(), 3 * 4 * kN);
+}
+
+}  // namespace
+}  // namespace cutaway::cuda::emu
