@@ -8,4 +8,5 @@
   X(conv)                        \
   X(matmul)                      \
   X(optim)                       \
-  X(random)
+  X(random)                      \
+  X(rows)
