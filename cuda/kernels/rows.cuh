@@ -116,8 +116,11 @@ DEVICE void softmax_in_two_passes(const SoftmaxArgs& a, const Share& s, Reduce&&
     all = add_exp<T>(all, wide(value));
   }
   all = reduce(all, [](MaxAndSum p, MaxAndSum q) { return merge_exp<T>(p, q); });
+  // Where the maximum is infinite, exp(∞ − ∞) is part of the sum.
+  const double sum =
+      all.m < std::numeric_limits<double>::infinity() ? all.sum : all.sum + (all.m - all.m);
   const C m = static_cast<C>(all.m);
-  const C last = static_cast<C>(kLog ? math::log(all.sum) : 1 / all.sum);
+  const C last = static_cast<C>(kLog ? math::log(sum) : 1 / sum);
   for (int64_t i = s.first; i < s.n; i += s.step) {
     const T value = x[s.base + i * s.stride];
     const C d = compute(value) - m;
@@ -280,9 +283,9 @@ KERNEL softmax_of_staged_rows(SoftmaxArgs a) {
 // Threads for a row of n elements that are read V at a time.
 inline int row_width(int64_t n, int v) {
   const int narrow = power_of_two_from((n + v - 1) / v, 32);
-  return n <= 32 * kRowElements ? narrow
-                                : power_of_two_from((n + kRowElements - 1) / kRowElements,
-                                                    kRowThreads);
+  return n <= 32 * kRowElements
+             ? narrow
+             : power_of_two_from((n + kRowElements - 1) / kRowElements, kRowThreads);
 }
 template <class T>
 bool wide_rows(const SoftmaxArgs& a) {
@@ -328,7 +331,7 @@ void softmax_any(const SoftmaxArgs& a) {
   }
   if (a.n <= kRowThreads * kRowElements) {
     return vectors ? launch_rows<T, kLog, kGrad, V, Storage::registers>(a, row_width(a.n, V))
-                : launch_rows<T, kLog, kGrad, 1, Storage::registers>(a, row_width(a.n, 1));
+                   : launch_rows<T, kLog, kGrad, 1, Storage::registers>(a, row_width(a.n, 1));
   }
   if constexpr (!kGrad) {
     if (a.n * static_cast<int64_t>(sizeof(T)) <= kStagedBytes) {
