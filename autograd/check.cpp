@@ -53,6 +53,12 @@ bool any_floating(const Tensors& inputs) {
   return false;
 }
 
+Tensors moved(const Tensors& inputs, Device device) {
+  Tensors out;
+  for (const Tensor& t : inputs) out.push_back(t.defined() ? t.to(device) : t);
+  return out;
+}
+
 // The same values with gaps between elements: every second element of a buffer twice as long.
 Tensor strided_copy(const Tensor& t) {
   if (!t.defined() || t.dim() == 0) return t;
@@ -62,7 +68,7 @@ Tensor strided_copy(const Tensor& t) {
   // Dimensions in reverse order as well, so that rows are not rows.
   Shape reversed;
   for (int i = last; i >= 0; --i) reversed.push_back(wide[i]);
-  Tensor buffer = full(reversed, 3, {.dtype = t.dtype()});
+  Tensor buffer = full(reversed, 3, {t.dtype(), t.device()});
   Shape back;
   for (int i = last; i >= 0; --i) back.push_back(i);
   const Layout layout = buffer.layout().permute(back).slice(last, 1, 1 + 2 * t.size(last), 2);
@@ -73,7 +79,7 @@ Tensor strided_copy(const Tensor& t) {
 
 class OpChecker {
  public:
-  explicit OpChecker(const OpRecord& op) : op_(op) {}
+  OpChecker(const OpRecord& op, Device device) : op_(op), device_(device) {}
 
   std::vector<CheckResult> run() {
     if (!op_.samples) {
@@ -87,14 +93,24 @@ class OpChecker {
       guarded("value", s, [&] { check_value(s); });
       if (s.all_dtypes) guarded("dtypes", s, [&] { check_dtypes(s); });
       if (s.strided) guarded("strided", s, [&] { check_strided(s); });
-      guarded("meta", s, [&] { check_meta(s); });
       guarded("threads", s, [&] { check_threads(s); });
+      if (device_ != kCpu) {
+        guarded("device", s, [&] { check_device(s); });
+        if (op_.backward && s.grad && any_floating(s.inputs)) {
+          guarded("gradient", s, [&] { check_device_gradients(s); });
+        }
+        continue;
+      }
+      guarded("meta", s, [&] { check_meta(s); });
       if (op_.backward && s.grad && any_floating(s.inputs)) {
         guarded("gradcheck", s, [&] { check_gradients(s); });
         if (op_.fast_backward) guarded("fast backward", s, [&] { check_fast(s); });
       }
     }
-    for (const ErrorSample& e : list.errors) check_error(e);
+    // What follows from sizes and types alone does not depend on the device.
+    if (device_ == kCpu) {
+      for (const ErrorSample& e : list.errors) check_error(e);
+    }
     return results_;
   }
 
@@ -133,7 +149,7 @@ class OpChecker {
   }
 
   void check_value(const Sample& s) {
-    compare("value", s, s.call(s.inputs), s.reference(s.inputs), kTolerance[0]);
+    compare("value", s, s.call(moved(s.inputs, device_)), s.reference(s.inputs), kTolerance[0]);
   }
 
   void check_dtypes(const Sample& s) {
@@ -142,14 +158,14 @@ class OpChecker {
       if (!op_.dtypes.has(dtype) || !any_floating(s.inputs)) continue;
       const Tensors inputs = cast_inputs(s.inputs, dtype);
       const std::string name = std::string("dtype ") + name_of(dtype);
-      compare(name.c_str(), s, s.call(inputs), s.reference(cast_inputs(inputs, DType::f64)),
-              kTolerance[t]);
+      compare(name.c_str(), s, s.call(moved(inputs, device_)),
+              s.reference(cast_inputs(inputs, DType::f64)), kTolerance[t]);
     }
   }
 
   void check_strided(const Sample& s) {
     Tensors inputs;
-    for (const Tensor& t : s.inputs) inputs.push_back(strided_copy(t));
+    for (const Tensor& t : moved(s.inputs, device_)) inputs.push_back(strided_copy(t));
     compare("strided", s, s.call(inputs), s.reference(s.inputs), kTolerance[0]);
   }
 
@@ -177,11 +193,12 @@ class OpChecker {
   }
 
   void check_threads(const Sample& s) {
+    const Tensors inputs = moved(s.inputs, device_);
     const int before = num_threads();
     set_num_threads(1);
-    const Tensors one = s.call(s.inputs);
+    const Tensors one = s.call(inputs);
     set_num_threads(3);
-    const Tensors three = s.call(s.inputs);
+    const Tensors three = s.call(inputs);
     set_num_threads(before);
     std::string message;
     for (size_t i = 0; i < one.size() && message.empty(); ++i) {
@@ -191,6 +208,35 @@ class OpChecker {
       }
     }
     add("threads", s.label, message);
+  }
+
+  // Results stay on the device; operands on two devices are refused, not read.
+  void check_device(const Sample& s) {
+    const Tensors inputs = moved(s.inputs, device_);
+    std::string message;
+    for (const Tensor& t : s.call(inputs)) {
+      if (t.device() != device_) message = "a result is on " + to_string(t.device());
+    }
+    for (size_t i = 0; inputs.size() > 1 && i < inputs.size() && message.empty(); ++i) {
+      if (!inputs[i].defined()) continue;
+      Tensors mixed = inputs;
+      mixed[i] = s.inputs[i];
+      try {
+        s.call(mixed);
+        message = fmt::format("input {} on the cpu, the others on the device: no error", i);
+      } catch (const DeviceError&) {
+      }
+    }
+    add("device", s.label, message);
+  }
+
+  // Gradients of first order, by both rules, against those of the cpu (which gradcheck judges).
+  void check_device_gradients(const Sample& s) {
+    const Tensors here = with_grad(s.inputs);
+    const Tensors there = with_grad(moved(s.inputs, device_));
+    const Tensors want = gradients(s, here, true);
+    compare("gradient", s, gradients(s, there, true), want, 1e-9);
+    if (op_.fast_backward) compare("fast backward", s, gradients(s, there, false), want, 1e-9);
   }
 
   static Tensors with_grad(const Tensors& inputs) {
@@ -213,25 +259,27 @@ class OpChecker {
     add("gradgradcheck", s.label, second.ok || constant ? "" : second.message, second.worst);
   }
 
-  void check_fast(const Sample& s) {
-    const Tensors inputs = with_grad(s.inputs);
-    Tensors wanted;
+  // Gradients of the inputs for random upstream gradients; the composite rules with create_graph.
+  static Tensors gradients(const Sample& s, const Tensors& inputs, bool create_graph) {
+    Tensors wanted, outputs, up;
     for (const Tensor& t : inputs) {
       if (t.defined() && t.requires_grad()) wanted.push_back(t);
     }
-    const auto gradients = [&](bool create_graph) {
-      SampleList upstreams;
-      Tensors outputs, up;
-      for (const Tensor& t : s.call(inputs)) {
-        if (!t.requires_grad()) continue;
-        outputs.push_back(t);
-        up.push_back(upstreams.randn(t.sizes()));
-      }
-      Tensors g = grad(outputs, wanted, {.create_graph = create_graph, .allow_unused = true}, up);
-      std::erase_if(g, [](const Tensor& t) { return !t.defined(); });
-      return g;
-    };
-    compare("fast backward", s, gradients(false), gradients(true), 1e-9);
+    SampleList upstreams;
+    for (const Tensor& t : s.call(inputs)) {
+      if (!t.requires_grad()) continue;
+      outputs.push_back(t);
+      up.push_back(upstreams.randn(t.sizes()).to(t.device()));
+    }
+    if (outputs.empty()) return {};
+    Tensors g = grad(outputs, wanted, {.create_graph = create_graph, .allow_unused = true}, up);
+    std::erase_if(g, [](const Tensor& t) { return !t.defined(); });
+    return g;
+  }
+
+  void check_fast(const Sample& s) {
+    const Tensors inputs = with_grad(s.inputs);
+    compare("fast backward", s, gradients(s, inputs, false), gradients(s, inputs, true), 1e-9);
   }
 
   void check_error(const ErrorSample& e) {
@@ -248,6 +296,7 @@ class OpChecker {
   }
 
   const OpRecord& op_;
+  const Device device_;
   std::vector<CheckResult> results_;
 };
 
@@ -255,7 +304,9 @@ class OpChecker {
 
 double value_tolerance(DType t) { return kTolerance[static_cast<int>(t)]; }
 
-std::vector<CheckResult> check_op(const OpRecord& op) { return OpChecker(op).run(); }
+std::vector<CheckResult> check_op(const OpRecord& op, Device device) {
+  return OpChecker(op, device).run();
+}
 
 std::vector<std::string> records_without_samples(const std::vector<const OpRecord*>& records) {
   std::vector<std::string> names;

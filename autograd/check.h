@@ -18,8 +18,9 @@ struct CheckResult {
 // Runs every check that the record's samples give: value against the f64 reference, all dtypes,
 // strided inputs, shapes on meta, same bits for 1 and n threads, temporaries as operands,
 // gradcheck, gradgradcheck, fast backward against the composite rule, and the error samples. A
-// record without samples fails.
-std::vector<CheckResult> check_op(const OpRecord& op);
+// record without samples fails. On another device than cpu: values, types, strides, threads and
+// gradients there against the same references, and operands of two devices.
+std::vector<CheckResult> check_op(const OpRecord& op, Device device = kCpu);
 
 // Of these records the names of those that check_op could not check: no samples, or none that has a
 // reference, and no error sample either.

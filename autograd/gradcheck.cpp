@@ -26,8 +26,14 @@ struct SplitMix {
 Tensor random_like(const Tensor& t, SplitMix& rng) {
   std::vector<double> v(size_t(t.numel()));
   for (double& x : v) x = rng.symmetric();
-  return make_view(tensor(std::span<const double>(v), {.dtype = t.dtype()}),
+  return make_view(tensor(std::span<const double>(v), {t.dtype(), t.device()}),
                    Layout::contiguous(t.sizes()));
+}
+
+// Sets one element of a dense f64 tensor, unseen by version counters.
+void write_element(const Tensor& t, int64_t element, double v) {
+  backend(t.device().kind)
+      .copy_from_host(t.device().index, t.data<double>() + element, &v, sizeof v);
 }
 
 // Fresh leaves: dense copies that share nothing with the caller.
@@ -44,7 +50,7 @@ Tensors make_leaves(const Tensors& inputs) {
                            name_of(t.dtype()) + " " + to_string(t.sizes()),
                        "finite differences need the precision: to(DType::f64)");
     }
-    Tensor leaf = empty(t.sizes(), {.dtype = DType::f64});
+    Tensor leaf = empty(t.sizes(), {DType::f64, t.device()});
     copy_elements(leaf, t);
     leaves.push_back(leaf.set_requires_grad());
   }
@@ -100,12 +106,12 @@ class Checker {
     std::vector<std::vector<double>> columns;
     for (const Tensor& leaf : leaves_) {
       if (!leaf.defined() || !leaf.requires_grad()) continue;
-      double* x = leaf.data<double>();
+      const std::vector<double> x = leaf.to_vector();
       for (int64_t e = 0; e < leaf.numel(); ++e) {
-        const double at = x[e], h = options_.step * std::max(1.0, std::fabs(at));
-        const auto f1 = values(x + e, at + h), b1 = values(x + e, at - h);
-        const auto f2 = values(x + e, at + 2 * h), b2 = values(x + e, at - 2 * h);
-        x[e] = at;
+        const double at = x[size_t(e)], h = options_.step * std::max(1.0, std::fabs(at));
+        const auto f1 = values(leaf, e, at + h), b1 = values(leaf, e, at - h);
+        const auto f2 = values(leaf, e, at + 2 * h), b2 = values(leaf, e, at - 2 * h);
+        write_element(leaf, e, at);
         std::vector<double> column(f1.size());
         for (size_t k = 0; k < f1.size(); ++k) {
           column[k] = (8 * (f1[k] - b1[k]) - (f2[k] - b2[k])) / (12 * h);
@@ -116,8 +122,8 @@ class Checker {
     return columns;
   }
 
-  std::vector<double> values(double* place, double v) {
-    *place = v;
+  std::vector<double> values(const Tensor& leaf, int64_t element, double v) {
+    write_element(leaf, element, v);
     // A detached call: the function may look at requires_grad or record in its own graph (second
     // order).
     GradModeGuard grad_on(true);
@@ -175,8 +181,8 @@ class Checker {
   void compare_row(const Tensors& outputs, size_t o, int64_t e) {
     Tensors up;
     for (size_t k = 0; k < outputs.size(); ++k) {
-      Tensor u = zeros(outputs[k].sizes(), {.dtype = outputs[k].dtype()});
-      if (k == o) u.data<double>()[e] = 1;
+      Tensor u = zeros(outputs[k].sizes(), {outputs[k].dtype(), outputs[k].device()});
+      if (k == o) write_element(u, e, 1);
       up.push_back(u);
     }
     compare(up, "unit upstream");

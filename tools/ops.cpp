@@ -11,7 +11,7 @@ namespace cutaway::tools {
 namespace {
 
 struct OpsArgs {
-  std::string name, json, markdown;
+  std::string name, json, markdown, device = "cpu";
   bool check = false;
 };
 
@@ -51,13 +51,13 @@ void print_record(const OpRecord& op) {
 }
 
 // Runs the checks of some records; prints a line each and every failure.
-int check(const std::vector<const OpRecord*>& ops) {
+int check(const std::vector<const OpRecord*>& ops, Device device) {
   int failed_ops = 0;
   size_t checks = 0;
   for (const OpRecord* op : ops) {
     int failures = 0;
     double worst_gradient = 0;
-    const auto results = check_op(*op);
+    const auto results = check_op(*op, device);
     for (const CheckResult& r : results) {
       if (r.check == "gradcheck") worst_gradient = std::max(worst_gradient, r.worst);
       if (r.ok) continue;
@@ -123,7 +123,7 @@ int run_ops(const OpsArgs& a) {
     io::write_file_atomic(a.json, list.dump(2) + "\n");
   }
   if (!a.markdown.empty()) io::write_file_atomic(a.markdown, markdown(ops));
-  if (a.check) return check(ops);
+  if (a.check) return check(ops, device_from_name(a.device));
   if (!a.json.empty() || !a.markdown.empty()) return 0;
   if (!a.name.empty()) {
     print_record(*ops.front());
@@ -143,6 +143,7 @@ void add_ops(CLI::App& app, int& status) {
   c->add_option("name", a->name, "One op; without it all are listed");
   c->add_flag("--check", a->check,
               "Run values, types, strides, threads, first and second derivatives, errors");
+  c->add_option("--device", a->device, "Where the checks run: cpu, cuda or emu");
   c->add_option("--json", a->json, "Write the records to this file");
   c->add_option("--markdown", a->markdown, "Write reference pages to this file");
   c->callback([a, &status] { status = run_ops(*a); });

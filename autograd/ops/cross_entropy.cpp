@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cutaway/autograd/ops.h>
+#include <cutaway/autograd/ops/index_tools.h>
 #include <cutaway/core/kernels/loss.h>
 #include <cutaway/core/tensor_ops.h>
 
@@ -121,12 +122,8 @@ struct Operands {
   }
   void check_classes(const char* op) const {
     if (!args.target) return;
-    for (int64_t row = 0; row < args.outer * args.inner; ++row) {
-      const int64_t t = args.target[row];
-      if ((t < 0 || t >= args.classes) && t != args.ignore_index) {
-        throw_class(op, row, t, args.classes, args.ignore_index);
-      }
-    }
+    const int64_t row = first_outside(target, 0, args.classes, args.ignore_index);
+    if (row >= 0) throw_class(op, row, value_at(target, row), args.classes, args.ignore_index);
   }
 };
 

@@ -44,11 +44,14 @@ void qr_forward(Call& c) {
   c.out(0, with_matrix(batch, m, k), x.dtype());
   c.out(1, with_matrix(batch, k, n), x.dtype());
   if (c.meta()) return;
-  const Tensor a = contiguous_raw(x);
+  const Tensor a = host_copy(c.op.name, x);
+  const Tensor q = host_room(c.outputs[0]), r = host_room(c.outputs[1]);
   by_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    dense::qr(batch.numel(), m, n, a.data<T>(), c.outputs[0].data<T>(), c.outputs[1].data<T>());
+    dense::qr(batch.numel(), m, n, a.data<T>(), q.data<T>(), r.data<T>());
   });
+  deliver(c.outputs[0], q);
+  deliver(c.outputs[1], r);
 }
 
 // With M = r grᵀ − gqᵀ q and its lower triangle mirrored: dx r ᵀ = gq + q mirrored(M).
@@ -134,7 +137,8 @@ Tensor equal_values(const Tensor& values) {
   }
   Shape sizes = values.sizes();
   sizes.push_back(n);
-  return tensor(std::span<const double>(same), {.dtype = DType::boolean}).reshape(sizes);
+  const Opts opts{.dtype = DType::boolean, .device = values.device()};
+  return tensor(std::span<const double>(same), opts).reshape(sizes);
 }
 
 // Raises unless the skew part `x` is 0 wherever values are equal.
@@ -165,13 +169,15 @@ void eigh_forward(Call& c) {
   c.out(0, values, x.dtype());
   c.out(1, x.sizes(), x.dtype());
   if (c.meta()) return;
-  const Tensor a = contiguous_raw(x);
+  const Tensor a = host_copy(c.op.name, x);
+  const Tensor w = host_room(c.outputs[0]), v = host_room(c.outputs[1]);
   by_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const auto fault =
-        dense::eigh(batch, n, a.data<T>(), c.outputs[0].data<T>(), c.outputs[1].data<T>());
+    const auto fault = dense::eigh(batch, n, a.data<T>(), w.data<T>(), v.data<T>());
     check_fault("eigh", fault, "x must be finite, and the iteration must converge", x, "");
   });
+  deliver(c.outputs[0], w);
+  deliver(c.outputs[1], v);
 }
 
 // dx = v (diag(gw) + k) vᵀ, k_ij = skew(vᵀ gv)_ij / (2 (w_j − w_i)).
@@ -216,13 +222,18 @@ void svd_forward(Call& c) {
   c.out(1, values, x.dtype());
   c.out(2, with_matrix(batch, k, n), x.dtype());
   if (c.meta()) return;
-  const Tensor a = contiguous_raw(x);
+  const Tensor a = host_copy(c.op.name, x);
+  const Tensor u = host_room(c.outputs[0]), s = host_room(c.outputs[1]),
+               vh = host_room(c.outputs[2]);
   by_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    const auto fault = dense::svd(batch.numel(), m, n, a.data<T>(), c.outputs[0].data<T>(),
-                                  c.outputs[1].data<T>(), c.outputs[2].data<T>());
+    const auto fault =
+        dense::svd(batch.numel(), m, n, a.data<T>(), u.data<T>(), s.data<T>(), vh.data<T>());
     check_fault("svd", fault, "x must be finite, and the iteration must converge", x, "");
   });
+  deliver(c.outputs[0], u);
+  deliver(c.outputs[1], s);
+  deliver(c.outputs[2], vh);
 }
 
 // Note: equal singular values. There the choice of u and v is free, and gu, gs, gv fix the
@@ -253,7 +264,7 @@ Tensor symmetric_part(const Tensor& x, const Tensor& y, const Tensor& s, const T
     }
   }
   const Tensor kept =
-      tensor(std::span<const double>(keep), {.dtype = s.dtype()}).reshape(x.sizes());
+      tensor(std::span<const double>(keep), {s.dtype(), s.device()}).reshape(x.sizes());
   const Tensor sums = s.unsqueeze(-2) + s.unsqueeze(-1);
   return both * kept / masked_fill(sums, eq(sums.detach(), 0), 1);
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cutaway/core/pointwise_args.h>
+#include <cutaway/core/reduce_args.h>
 #include <cutaway/core/tensor_ops.h>
 
 namespace cutaway {
@@ -182,10 +183,9 @@ bool any_equal(const Tensor& t, int64_t value) {
   p.scalar[0] = double(value);
   kernels::eq_scalar(t.device(), t.dtype(), p);
   if (t.device() == kCpu) return std::memchr(hit.raw(), 1, size_t(hit.numel())) != nullptr;
-  for (double v : hit.to_vector()) {
-    if (v != 0) return true;
-  }
-  return false;
+  const Tensor found = empty({}, {.dtype = DType::boolean, .device = t.device()});
+  kernels::any(t.device(), DType::boolean, reduce_args(hit, found, (1u << hit.dim()) - 1));
+  return found.item<bool>();
 }
 
 }  // namespace cutaway

@@ -7,6 +7,7 @@
 #include <cutaway/autograd/ops/reduce.h>
 #include <cutaway/autograd/ops/shape.h>
 #include <cutaway/core/error.h>
+#include <cutaway/core/reduce_args.h>
 #include <cutaway/core/tensor_ops.h>
 
 namespace cutaway {
@@ -147,10 +148,10 @@ void embedding_backward(Backward& b) {
 }
 
 int64_t largest(const Tensor& values) {
-  int64_t most = -1;
-  const int64_t* v = values.data<int64_t>();
-  for (int64_t i = 0; i < values.numel(); ++i) most = std::max(most, v[i]);
-  return most;
+  if (values.numel() == 0) return -1;
+  const Tensor most = empty({}, {.dtype = DType::i64, .device = values.device()});
+  kernels::amax(values.device(), DType::i64, reduce_args(values, most, (1u << values.dim()) - 1));
+  return std::max<int64_t>(most.item<int64_t>(), -1);
 }
 
 struct OneHotAttrs {
@@ -290,7 +291,7 @@ Tensor bags_of(const Tensor& ids, const Tensor& offsets) {
                      fmt::format("offsets [B] go with ids [K]; got offsets {}, ids {}",
                                  to_string(offsets.sizes()), to_string(ids.sizes())));
   }
-  const Tensor at = index_values("embedding_bag", offsets);
+  const Tensor at = host_copy("embedding_bag", index_values("embedding_bag", offsets));
   const int64_t* begin = at.data<int64_t>();
   const int64_t bags = at.numel(), n = ids.numel();
   for (int64_t b = 0; b < bags; ++b) {
@@ -309,7 +310,7 @@ Tensor bags_of(const Tensor& ids, const Tensor& offsets) {
     while (bag + 1 < bags && begin[bag + 1] <= i) ++bag;
     out.data<int64_t>()[i] = bag;
   }
-  return out;
+  return out.to(ids.device());
 }
 
 }  // namespace
@@ -362,8 +363,10 @@ Tensor embedding_bag(TensorArg weight, TensorArg ids, const EmbeddingBagOptions&
                                  to_string(o.weights.sizes()), to_string(ids->sizes())));
   }
   const int64_t bags = listed ? o.offsets.numel() : ids->size(0);
-  Tensor bag = listed ? bags_of(*ids, o.offsets)
-                      : flatten(expand(unsqueeze(arange(0, bags), 1), ids->sizes()));
+  Tensor bag = listed
+                   ? bags_of(*ids, o.offsets)
+                   : flatten(expand(unsqueeze(arange(0, bags, 1, {DType::i64, ids->device()}), 1),
+                                    ids->sizes()));
   Tensor rows = embedding(*weight, flatten(*ids), {.padding_idx = o.padding_idx});
   if (o.padding_idx) {
     const Tensor counted = counted_ids(*ids, true, *o.padding_idx, weight->size(0));

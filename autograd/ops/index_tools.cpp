@@ -5,6 +5,7 @@
 #include <cutaway/autograd/ops/compare.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/kernels/index.h>
+#include <cutaway/core/kernels/scan.h>
 #include <cutaway/core/tensor_ops.h>
 
 namespace cutaway {
@@ -18,10 +19,10 @@ namespace {
     place = std::to_string(rest % index.sizes()[d]) + (place.empty() ? "" : ",") + place;
     rest /= index.sizes()[d];
   }
-  throw IndexError(
-      op, fmt::format("index {} at [{}] is out of range for size {}; got index {}, need "
-                      "0 … {}",
-                      index.data<int64_t>()[at], place, n, to_string(index.sizes()), n - 1));
+  throw IndexError(op,
+                   fmt::format("index {} at [{}] is out of range for size {}; got index {}, need "
+                               "0 … {}",
+                               value_at(index, at), place, n, to_string(index.sizes()), n - 1));
 }
 
 }  // namespace
@@ -38,15 +39,27 @@ Tensor index_values(const char* op, const Tensor& index) {
 
 void check_index(const char* op, const Tensor& index, int64_t n, bool skip) {
   if (index.is_meta() || index.numel() == 0) return;
+  const int64_t found = first_outside(index, skip ? -1 : 0, n);
+  if (found >= 0) fail_index(op, index, found, n);
+}
+
+int64_t first_outside(const Tensor& dense, int64_t low, int64_t high,
+                      std::optional<int64_t> ignored) {
   BoundsArgs a;
-  a.index = index.data<int64_t>();
-  a.n = index.numel();
-  a.low = skip ? -1 : 0;
-  a.high = n;
+  a.index = dense.data<int64_t>();
+  a.n = dense.numel();
+  a.low = low;
+  a.high = high;
+  a.ignored = ignored.value_or(0);
+  a.has_ignored = ignored.has_value();
   int64_t found = -1;
   a.found = &found;
-  kernels::index_bounds(index.device(), DType::i64, a);
-  if (found >= 0) fail_index(op, index, found, n);
+  if (a.n > 0) kernels::index_bounds(dense.device(), DType::i64, a);
+  return found;
+}
+
+int64_t value_at(const Tensor& dense, int64_t at) {
+  return make_view(dense, {{}, {}, dense.layout().offset + at}).item<int64_t>();
 }
 
 void require_same_type(const char* op, const Tensor& x, const Tensor& src) {
@@ -77,20 +90,21 @@ Tensor& copy_to_out(Call& c) {
 
 Tensor nonzero_positions(const Tensor& dense) {
   const int64_t n = dense.numel(), blocks = (n + kNonzeroBlock - 1) / kNonzeroBlock;
-  std::vector<int64_t> counts(size_t(blocks) + 1);
+  const Opts integers{.dtype = DType::i64, .device = dense.device()};
+  if (n == 0) return empty({0}, integers);
+  // Numbers of the blocks, then where each begins and, last, the total.
+  const Tensor counts = zeros({blocks + 1}, integers), begins = empty({blocks + 1}, integers);
   NonzeroArgs a;
   a.in = dense.raw();
   a.n = n;
-  a.counts = counts.data();
-  if (n > 0) kernels::nonzero(dense.device(), dense.dtype(), a);
-  int64_t total = 0;
-  for (int64_t& count : counts) {
-    const int64_t here = count;
-    count = total;
-    total += here;
-  }
-  Tensor out = empty({total}, {.dtype = DType::i64, .device = dense.device()});
+  a.counts = counts.data<int64_t>();
+  kernels::nonzero(dense.device(), dense.dtype(), a);
+  kernels::cumsum(dense.device(), DType::i64,
+                  {.in = counts.raw(), .out = begins.raw(), .n = blocks + 1, .exclusive = true});
+  const int64_t total = value_at(begins, blocks);
+  Tensor out = empty({total}, integers);
   if (total == 0) return out;
+  a.counts = begins.data<int64_t>();
   a.out = out.data<int64_t>();
   kernels::nonzero(dense.device(), dense.dtype(), a);
   return out;

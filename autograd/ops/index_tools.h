@@ -1,4 +1,6 @@
 #pragma once
+#include <optional>
+
 #include <cutaway/autograd/op.h>
 
 namespace cutaway {
@@ -15,6 +17,12 @@ Tensor index_values(const char* op, const Tensor& index);
 // Raises IndexError unless all low <= index < n (low is -1 with `skip`, else 0). index:
 // index_values.
 void check_index(const char* op, const Tensor& index, int64_t n, bool skip = false);
+// First position of a dense i64 tensor whose value lies outside of [low, high), or -1; `ignored`
+// may stand anywhere. Waits for the device.
+int64_t first_outside(const Tensor& dense, int64_t low, int64_t high,
+                      std::optional<int64_t> ignored = {});
+// The value at a position of a dense i64 tensor, for messages.
+int64_t value_at(const Tensor& dense, int64_t at);
 // Raises DTypeError unless the two have one type.
 void require_same_type(const char* op, const Tensor& x, const Tensor& src);
 // Raises DeviceError: results whose size depends on values have no sizes on meta.

@@ -28,10 +28,6 @@ void check_matrix(const Call& c, int i) {
     throw ShapeError(c.op.name,
                      fmt::format("needs at least two dimensions; got {}", to_string(x.sizes())));
   }
-  if (x.device().kind != DeviceKind::cpu && !x.is_meta()) {
-    throw DeviceError(c.op.name, "runs on the cpu only; got " + to_string(x.device()),
-                      "move the operand with to(kCpu)");
-  }
 }
 
 void check_square(const Call& c, int i) {
@@ -62,15 +58,16 @@ Tensor transposed(const Tensor& x) { return x.transpose(-2, -1); }
 void cholesky_forward(Call& c) {
   check_square(c, 0);
   const Tensor& x = c.in(0);
-  Tensor& out = c.out(0, x.sizes(), x.dtype());
+  c.out(0, x.sizes(), x.dtype());
   if (c.meta()) return;
-  const Tensor a = contiguous_raw(x);
+  const Tensor a = host_copy(c.op.name, x), out = host_room(c.outputs[0]);
   by_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const auto fault = dense::cholesky(batch_of(x).numel(), x.size(-1), a.data<T>(), out.data<T>());
     check_fault("cholesky", fault, "x must be positive definite", x,
                 "add a small multiple of the unit matrix");
   });
+  deliver(c.outputs[0], out);
 }
 
 // s = l⁻ᵀ φ(lᵀ g) l⁻¹ with φ the lower triangle, its diagonal halved; dx = (s + sᵀ) / 2.
@@ -112,7 +109,7 @@ struct SolveAttrs {
                    "a vector for each matrix needs unsqueeze(-1)");
 }
 
-// Both operands with the whole batch, dense; `batch` receives its sizes.
+// Both operands with the whole batch, dense, on the host; `batch` receives its sizes.
 std::pair<Tensor, Tensor> full_batch(const Call& c, Shape& batch) {
   check_square(c, 0);
   check_matrix(c, 1);
@@ -126,7 +123,7 @@ std::pair<Tensor, Tensor> full_batch(const Call& c, Shape& batch) {
   batch = broadcast(c.op.name, batch_of(a), batch_of(b));
   const auto widen = [&](const Tensor& x) {
     const Shape sizes = with_matrix(batch, x.size(-2), x.size(-1));
-    return contiguous_raw(make_view(x, x.layout().expand(sizes)));
+    return host_copy(c.op.name, make_view(x, x.layout().expand(sizes)));
   };
   if (a.is_meta()) return {a, b};
   return {widen(a), widen(b)};
@@ -136,8 +133,9 @@ void solve_forward(Call& c) {
   Shape batch;
   const auto [a, b] = full_batch(c, batch);
   const int64_t n = a.size(-1), columns = b.size(-1);
-  Tensor& out = c.out(0, with_matrix(batch, n, columns), a.dtype());
+  c.out(0, with_matrix(batch, n, columns), a.dtype());
   if (c.meta()) return;
+  const Tensor out = host_room(c.outputs[0]);
   const Tensor used =
       c.attrs<SolveAttrs>().transpose
           ? contiguous_raw(make_view(a, a.layout().transpose(a.dim() - 2, a.dim() - 1)))
@@ -149,6 +147,7 @@ void solve_forward(Call& c) {
     check_fault("solve", fault, "a must be regular, a pivot is 0", a,
                 "pinv() gives the solution of least norm");
   });
+  deliver(c.outputs[0], out);
 }
 
 Tensor solve_with(const Tensor& a, const Tensor& b, bool transpose);
@@ -188,8 +187,9 @@ void solve_triangular_forward(Call& c) {
   Shape batch;
   const auto [a, b] = full_batch(c, batch);
   const int64_t n = a.size(-1), columns = b.size(-1);
-  Tensor& out = c.out(0, with_matrix(batch, n, columns), a.dtype());
+  c.out(0, with_matrix(batch, n, columns), a.dtype());
   if (c.meta()) return;
+  const Tensor out = host_room(c.outputs[0]);
   by_type(a.dtype(), [&](auto t) {
     using T = decltype(t);
     const dense::Triangle form{.upper = o.upper, .transpose = o.transpose, .unit = o.unit};
@@ -197,6 +197,7 @@ void solve_triangular_forward(Call& c) {
                                                b.data<T>(), out.data<T>());
     check_fault("solve_triangular", fault, "a must have no 0 on its diagonal", a, "");
   });
+  deliver(c.outputs[0], out);
 }
 
 void solve_triangular_backward(Backward& b) {
@@ -233,15 +234,16 @@ const OpRecord kSolveTriangular{
 void inverse_forward(Call& c) {
   check_square(c, 0);
   const Tensor& x = c.in(0);
-  Tensor& out = c.out(0, x.sizes(), x.dtype());
+  c.out(0, x.sizes(), x.dtype());
   if (c.meta()) return;
-  const Tensor a = contiguous_raw(x);
+  const Tensor a = host_copy(c.op.name, x), out = host_room(c.outputs[0]);
   by_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const auto fault = dense::inverse(batch_of(x).numel(), x.size(-1), a.data<T>(), out.data<T>());
     check_fault("inverse", fault, "x must be regular, a pivot is 0", x,
                 "pinv() is defined for every matrix");
   });
+  deliver(c.outputs[0], out);
 }
 
 const OpRecord kInverse{
@@ -269,13 +271,14 @@ const OpRecord kInverse{
 void det_forward(Call& c) {
   check_square(c, 0);
   const Tensor& x = c.in(0);
-  Tensor& out = c.out(0, batch_of(x), x.dtype());
+  c.out(0, batch_of(x), x.dtype());
   if (c.meta()) return;
-  const Tensor a = contiguous_raw(x);
+  const Tensor a = host_copy(c.op.name, x), out = host_room(c.outputs[0]);
   by_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
     dense::det(out.numel(), x.size(-1), a.data<T>(), out.data<T>());
   });
+  deliver(c.outputs[0], out);
 }
 
 Tensor as_matrix(const Tensor& number) { return number.unsqueeze(-1).unsqueeze(-1); }
@@ -297,6 +300,7 @@ Tensor cofactors_by_minors(const Tensor& x) {
       for (int64_t j = 0; j < n; ++j) signs.push_back((i + j) % 2 ? -1 : 1);
     }
   });
+  keep = keep.to(x.device());
   const Tensor rows = matmul(keep, x.reshape({count, 1, n, n}));
   const Tensor minors = matmul(rows.unsqueeze(2), keep, {.transpose_b = true});
   const Tensor sign = tensor(std::span<const double>(signs), opts).reshape({n, n});
@@ -310,7 +314,7 @@ void det_backward(Backward& b) {
   if (x.numel() == 0) return b.set(0, zeros_like(x));
   bool singular = false;
   if (!x.is_meta()) {
-    const Tensor a = contiguous_raw(x.detach());
+    const Tensor a = host_copy("det", x.detach());
     by_type(x.dtype(), [&](auto t) {
       using T = decltype(t);
       singular = dense::nearly_singular(batch_of(x).numel(), x.size(-1), a.data<T>());
@@ -322,13 +326,14 @@ void det_backward(Backward& b) {
 }
 
 void det_fast_backward(Backward& b) {
-  const Tensor x = contiguous_raw(b.input(0));
-  const Tensor c = zeros(x.sizes(), {.dtype = x.dtype(), .device = x.device()});
+  const Tensor x = b.input(0), c = empty(x.sizes(), {.dtype = x.dtype(), .device = x.device()});
   if (!x.is_meta()) {
+    const Tensor a = host_copy("det", x), out = host_room(c);
     by_type(x.dtype(), [&](auto t) {
       using T = decltype(t);
-      dense::cofactor(batch_of(x).numel(), x.size(-1), x.data<T>(), c.data<T>());
+      dense::cofactor(batch_of(x).numel(), x.size(-1), a.data<T>(), out.data<T>());
     });
+    deliver(c, out);
   }
   b.set(0, as_matrix(b.upstream()) * c);
 }
@@ -358,12 +363,14 @@ void slogdet_forward(Call& c) {
   c.out(0, batch_of(x), x.dtype());
   c.out(1, batch_of(x), x.dtype());
   if (c.meta()) return;
-  const Tensor a = contiguous_raw(x);
+  const Tensor a = host_copy(c.op.name, x);
+  const Tensor sign = host_room(c.outputs[0]), log = host_room(c.outputs[1]);
   by_type(x.dtype(), [&](auto t) {
     using T = decltype(t);
-    dense::slogdet(c.outputs[0].numel(), x.size(-1), a.data<T>(), c.outputs[0].data<T>(),
-                   c.outputs[1].data<T>());
+    dense::slogdet(sign.numel(), x.size(-1), a.data<T>(), sign.data<T>(), log.data<T>());
   });
+  deliver(c.outputs[0], sign);
+  deliver(c.outputs[1], log);
 }
 
 const OpRecord kSlogdet{

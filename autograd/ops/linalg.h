@@ -1,7 +1,8 @@
 #pragma once
 #include <cutaway/autograd/op.h>
 
-// Dense linear algebra on the last two dimensions, all others are batch; f64 and f32.
+// Dense linear algebra on the last two dimensions, all others are batch; f64 and f32. It is done on
+// the host: for operands on another device, they are copied there and the results back.
 namespace cutaway::linalg {
 
 // Lower triangular y with y yᵀ = (x + xᵀ) / 2; x [..., n, n]. The derivative is that of this

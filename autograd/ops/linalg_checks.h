@@ -13,7 +13,21 @@ inline Shape with_matrix(Shape batch, int64_t rows, int64_t columns) {
   return batch;
 }
 
-// Raises DTypeError, ShapeError for less than two dimensions, DeviceError where there is no kernel.
+// Note: linear algebra on devices. The routines run on the host; for another device operands are
+// copied there and results back.
+
+// Where a routine writes `out`: itself on cpu, else room in host memory, which deliver() copies.
+inline Tensor host_room(const Tensor& out) {
+  return out.device() == kCpu ? out : empty(out.sizes(), {.dtype = out.dtype()});
+}
+inline void deliver(const Tensor& out, const Tensor& room) {
+  if (out.is_same(room) || out.numel() == 0) return;
+  backend(out.device().kind)
+      .copy_from_host(out.device().index, out.raw(), room.raw(),
+                      out.numel() * size_of(out.dtype()));
+}
+
+// Raises DTypeError, ShapeError for less than two dimensions.
 void check_matrix(const Call& c, int i);
 // And ShapeError for a matrix that is not square.
 void check_square(const Call& c, int i);

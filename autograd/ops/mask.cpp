@@ -6,6 +6,7 @@
 #include <cutaway/autograd/ops/pointwise.h>
 #include <cutaway/autograd/ops/shape.h>
 #include <cutaway/core/error.h>
+#include <cutaway/core/pointwise_args.h>
 #include <cutaway/core/tensor_ops.h>
 
 // Ops that choose elements by value. Flat positions do the work: they turn a mask into an index.
@@ -24,14 +25,19 @@ void nonzero_forward(Call& c) {
   const Tensor flat = nonzero_positions(contiguous_raw(x));
   Tensor& out = c.out(0, {flat.numel(), x.dim()}, DType::i64);
   if (out.numel() == 0) return;
-  const int64_t* at = flat.data<int64_t>();
-  int64_t* y = out.data<int64_t>();
-  for (int64_t i = 0; i < flat.numel(); ++i) {
-    int64_t rest = at[i];
-    for (int d = x.dim() - 1; d >= 0; --d) {
-      y[i * x.dim() + d] = rest % x.sizes()[d];
-      rest /= x.sizes()[d];
-    }
+  // Column d holds flat / (sizes after d) mod size d.
+  int64_t inner = 1;
+  for (int d = x.dim() - 1; d >= 0; --d) {
+    const Tensor column = make_view(out, out.layout().select(1, d));
+    PointwiseArgs p = pointwise_args(column, {&flat});
+    p.scalar[0] = double(inner);
+    p.integer[0] = inner;
+    kernels::floor_divide_scalar(out.device(), DType::i64, p);
+    p = pointwise_args(column, {&column});
+    p.scalar[0] = double(x.sizes()[d]);
+    p.integer[0] = x.sizes()[d];
+    kernels::remainder_scalar(out.device(), DType::i64, p);
+    inner *= x.sizes()[d];
   }
 }
 

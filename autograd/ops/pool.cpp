@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cutaway/autograd/op.h>
+#include <cutaway/autograd/ops/index_tools.h>
 #include <cutaway/autograd/ops/shape.h>
 #include <cutaway/core/kernels/pool.h>
 #include <cutaway/core/tensor_ops.h>
@@ -132,12 +133,11 @@ PlaneIndexArgs plane_args(const OpRecord& op, const PlaneAttrs& a, const Tensor&
   args.in = a.sizes.slice(a.sizes.rank() - a.spatial, a.sizes.rank()).numel();
   args.out = index.numel() / std::max<int64_t>(args.planes, 1);
   args.indices = index.data<int64_t>();
-  for (int64_t i = 0; i < index.numel(); ++i) {
-    if (args.indices[i] < 0 || args.indices[i] >= args.in) {
-      throw IndexError(
-          op.name, fmt::format("index {} at position {} is out of range; a plane has {} elements",
-                               args.indices[i], i, args.in));
-    }
+  const int64_t i = first_outside(index, 0, args.in);
+  if (i >= 0) {
+    throw IndexError(op.name,
+                     fmt::format("index {} at position {} is out of range; a plane has {} elements",
+                                 value_at(index, i), i, args.in));
   }
   return args;
 }

@@ -6,17 +6,19 @@
 #include <cutaway/autograd/ops/arrange.h>
 #include <cutaway/autograd/ops/index.h>
 #include <cutaway/autograd/ops/pointwise.h>
+#include <cutaway/core/tensor_ops.h>
 
 namespace cutaway {
 namespace {
 
-// Values in the order of their places, and where each group begins and ends.
+// Values in the order of their places, and where each group begins and ends. Found on the host.
 struct Groups {
   std::vector<int64_t> order, rank, begin, end;
 
   explicit Groups(const Tensor& places)
       : order(size_t(places.numel())), rank(order.size()), begin(order.size()), end(order.size()) {
-    const int64_t* at = places.data<int64_t>();
+    const Tensor host = host_copy("products_of_others", places);
+    const int64_t* at = host.data<int64_t>();
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),
                      [&](int64_t a, int64_t b) { return at[a] < at[b]; });
@@ -43,7 +45,7 @@ Tensor shifted(const Tensor& x, const Groups& g, int64_t step) {
     from[size_t(k)] = at >= g.begin[size_t(k)] && at < g.end[size_t(k)] ? at : n;
   }
   const Tensor one = ones({1}, {.dtype = x.dtype(), .device = x.device()});
-  return index_select(cat({x, one}), 0, index_tensor(from));
+  return index_select(cat({x, one}), 0, index_tensor(from).to(x.device()));
 }
 
 // Products of the values before (direction -1) or behind (1) each one in its group.
@@ -59,9 +61,10 @@ Tensor products_towards(const Tensor& sorted, const Groups& g, int64_t direction
 
 Tensor products_of_others(const Tensor& values, const Tensor& places) {
   const Groups groups(places);
-  const Tensor sorted = index_select(values, 0, index_tensor(groups.order));
+  const Device device = values.device();
+  const Tensor sorted = index_select(values, 0, index_tensor(groups.order).to(device));
   const Tensor others = products_towards(sorted, groups, -1) * products_towards(sorted, groups, 1);
-  return index_select(others, 0, index_tensor(groups.rank));
+  return index_select(others, 0, index_tensor(groups.rank).to(device));
 }
 
 }  // namespace cutaway

@@ -93,8 +93,9 @@ Tensor fit(const Tensor& g, const Shape& sizes) {
 // The index with -1 in place of every element that a later one overwrites.
 Tensor survivors(const Shape& sizes, int64_t dim, const Tensor& index) {
   const NoGradGuard constants;
-  const Tensor order = reshape(arange(0, index.numel()), index.sizes());
-  const Tensor last = scatter(zeros(sizes, {.dtype = DType::i64}), dim, index, order);
+  const Opts integers{.dtype = DType::i64, .device = index.device()};
+  const Tensor order = reshape(arange(0, index.numel(), 1, integers), index.sizes());
+  const Tensor last = scatter(zeros(sizes, integers), dim, index, order);
   return where(eq(gather(last, dim, index), order), index, Scalar(-1));
 }
 
@@ -153,8 +154,8 @@ void save_ties(Call& c, const Tensor& x, const Tensor& index, int64_t dim, bool 
   const Tensor ties = where(same_or_nan(src, gather(out, dim, index)), index, Scalar(-1));
   Tensor old = include_self
                    ? same_or_nan(x.detach(), out)
-                   : scatter(ones(x.sizes(), {.dtype = DType::boolean}), dim, index, Scalar(0));
-  const Tensor once = ones(index.sizes(), {.dtype = DType::i64});
+                   : scatter(ones(x.sizes(), {DType::boolean, x.device()}), dim, index, Scalar(0));
+  const Tensor once = ones(index.sizes(), {.dtype = DType::i64, .device = x.device()});
   c.save(ties);
   c.save(old);
   c.save(scatter_add_skipping(cast(old, DType::i64), dim, ties, once));
@@ -172,7 +173,9 @@ void scatter_reduce_forward(Call& c) {
   const Tensor& out = copy_to_out(c);
   if (c.meta()) return;
   Tensor counts;
-  if (mode == ScatterMode::mean && c.record) counts = ones(out.sizes(), {.dtype = DType::i64});
+  if (mode == ScatterMode::mean && c.record) {
+    counts = ones(out.sizes(), {.dtype = DType::i64, .device = x.device()});
+  }
   if (index.numel()) {
     ScatterReduceArgs s;
     fill_args(s, out, dim, index, &src);
@@ -224,7 +227,8 @@ void scatter_prod_backward(Backward& b) {
   Tensor src = b.input(2);
   const Shape src_sizes = src.sizes();
   for (int d = 0; d < src.dim(); ++d) src = narrow(src, d, 0, index.sizes()[d]);
-  const Tensor places = reshape(arange(0, x.numel()), x.sizes());
+  const Opts integers{.dtype = DType::i64, .device = x.device()};
+  const Tensor places = reshape(arange(0, x.numel(), 1, integers), x.sizes());
   const Tensor hit = flatten(gather(places, a.dim, index));
   Tensor values = flatten(src), at = hit;
   if (a.include_self) {

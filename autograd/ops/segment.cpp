@@ -74,8 +74,9 @@ void index_add_backward(Backward& b) {
 // The index with -1 for every entry that a later one overwrites.
 Tensor survivors(int64_t n, const Tensor& index) {
   const NoGradGuard constants;
-  const Tensor order = arange(0, index.numel());
-  const Tensor last = index_copy(zeros({n}, {.dtype = DType::i64}), 0, index, order);
+  const Opts integers{.dtype = DType::i64, .device = index.device()};
+  const Tensor order = arange(0, index.numel(), 1, integers);
+  const Tensor last = index_copy(zeros({n}, integers), 0, index, order);
   return where(eq(index_select(last, 0, index), order), index, Scalar(-1));
 }
 
@@ -125,8 +126,8 @@ void save_ties(Call& c, const Tensor& ids) {
   const NoGradGuard constants;
   const Tensor x = c.in(0).detach(), out = c.outputs[0].detach(), at = spread(ids, x.sizes());
   const Tensor ties = where(same_or_nan(x, index_select(out, 0, ids)), at, Scalar(-1));
-  const Tensor once = ones(x.sizes(), {.dtype = DType::i64});
-  const Tensor none = zeros(out.sizes(), {.dtype = DType::i64});
+  const Opts integers{.dtype = DType::i64, .device = x.device()};
+  const Tensor once = ones(x.sizes(), integers), none = zeros(out.sizes(), integers);
   c.save(ties);
   c.save(maximum(scatter_add_skipping(none, 0, ties, once), ones_like(none)));
 }
@@ -153,7 +154,9 @@ void segment_forward(Call& c) {
   if (c.meta()) return;
   out = zeros_like_sizes(sizes, x);
   Tensor counts;
-  if (mode == ScatterMode::mean && c.record) counts = ones({segments}, {.dtype = DType::i64});
+  if (mode == ScatterMode::mean && c.record) {
+    counts = ones({segments}, {.dtype = DType::i64, .device = x.device()});
+  }
   if (x.numel()) {
     const Tensor dense = contiguous_raw(x);
     ReduceRowsArgs r;

@@ -11,13 +11,16 @@ namespace {
 void index_bounds(const BoundsArgs& a) {
   constexpr int64_t kBlock = 4096;
   *a.found = -1;
+  const auto bad = [&](int64_t v) {
+    return ((v < a.low) | (v >= a.high)) & !(a.has_ignored & (v == a.ignored));
+  };
   for (int64_t begin = 0; begin < a.n; begin += kBlock) {
     const int64_t end = std::min(a.n, begin + kBlock);
     int64_t outside = 0;
-    for (int64_t i = begin; i < end; ++i) outside |= (a.index[i] < a.low) | (a.index[i] >= a.high);
+    for (int64_t i = begin; i < end; ++i) outside |= bad(a.index[i]);
     if (!outside) continue;
     for (int64_t i = begin; i < end; ++i) {
-      if (a.index[i] < a.low || a.index[i] >= a.high) {
+      if (bad(a.index[i])) {
         *a.found = i;
         return;
       }

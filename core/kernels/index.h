@@ -7,11 +7,14 @@
 // and goes through indices in order, so that results do not depend on the number of threads.
 namespace cutaway {
 
-// First position i with index[i] outside of [low, high), or -1.
+// First position i with index[i] outside of [low, high) and, with has_ignored, not `ignored`; or
+// -1.
 struct BoundsArgs {
   const int64_t* index = nullptr;
   int64_t n = 0, low = 0, high = 0;
-  int64_t* found = nullptr;
+  int64_t* found = nullptr;  // host
+  int64_t ignored = 0;
+  bool has_ignored = false;
 };
 
 // out[i] = in[i, but index[i] in dimension `dim`] for all i of sizes [rank] (those of index and

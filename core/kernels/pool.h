@@ -9,7 +9,7 @@ namespace cutaway {
 struct PoolArgs {
   int64_t planes = 0;
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
-  const int64_t* begin[3] = {};
+  const int64_t* begin[3] = {};  // host, as the next two
   const int64_t* end[3] = {};
   int64_t step[3] = {1, 1, 1};
   const double* divisor[3] = {};  // average: 1 / (product over d of divisor[d][o]) …

@@ -16,8 +16,8 @@ struct TriangleArgs {
 // `rows` rows, each made of row_bytes[0] bytes of in[0], then row_bytes[1] bytes of in[1], …; every
 // input is dense.
 struct ConcatArgs {
-  const void* const* in = nullptr;
-  const int64_t* row_bytes = nullptr;
+  const void* const* in = nullptr;     // host list of device pointers
+  const int64_t* row_bytes = nullptr;  // host
   int64_t count = 0, rows = 0;
   void* out = nullptr;
 };
@@ -30,8 +30,8 @@ struct RemapArgs {
   int rank = 0;  // at least 1
   int64_t in_sizes[kMaxRank] = {};
   int64_t out_sizes[kMaxRank] = {};
-  const int64_t* map[kMaxRank] = {};
-  const void* fill = nullptr;  // one element
+  const int64_t* map[kMaxRank] = {};  // host
+  const void* fill = nullptr;         // one element
 };
 // The adjoint: every element of `in` [in_sizes] is the sum of the elements of `out` it was copied
 // to. Those of coordinate i of dimension d are places[d][starts[d][i]] …
@@ -43,8 +43,8 @@ struct RemapSumArgs {
   int rank = 0;
   int64_t in_sizes[kMaxRank] = {};
   int64_t out_sizes[kMaxRank] = {};
-  const int64_t* starts[kMaxRank] = {};
-  const int64_t* places[kMaxRank] = {};
+  const int64_t* starts[kMaxRank] = {};  // host
+  const int64_t* places[kMaxRank] = {};  // host
 };
 
 // Windows of `size` every `step` elements: g [outer, windows, inner, size] is summed into

@@ -9,7 +9,7 @@ namespace cutaway {
 struct ResizeArgs {
   int64_t planes = 0;
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
-  const int64_t* low[3] = {};
+  const int64_t* low[3] = {};  // host, as the next two
   const int64_t* high[3] = {};
   const double* share[3] = {};
   const void* from = nullptr;

@@ -23,7 +23,7 @@ struct UniqueArgs {
   void* values = nullptr;
   int64_t* inverse = nullptr;
   int64_t* counts = nullptr;
-  int64_t* groups = nullptr;
+  int64_t* groups = nullptr;  // host
 };
 
 // out[r, j] = number of elements of sorted[r, :] below values[r, j], or not above it with `right`.
