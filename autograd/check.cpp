@@ -217,7 +217,9 @@ class OpChecker {
     for (const Tensor& t : s.call(inputs)) {
       if (t.device() != device_) message = "a result is on " + to_string(t.device());
     }
-    for (size_t i = 0; inputs.size() > 1 && i < inputs.size() && message.empty(); ++i) {
+    const auto tensors =
+        std::count_if(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.defined(); });
+    for (size_t i = 0; tensors > 1 && i < inputs.size() && message.empty(); ++i) {
       if (!inputs[i].defined()) continue;
       Tensors mixed = inputs;
       mixed[i] = s.inputs[i];

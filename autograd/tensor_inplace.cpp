@@ -175,12 +175,12 @@ Tensor& Tensor::fill_(Scalar value) {
 
 Tensor& Tensor::copy_(const Tensor& from) {
   check_target("copy_", *this, broadcast("copy_", sizes(), from.sizes()), dtype());
+  if (device() != from.device()) return copy_(from.to(device()));
   if (must_record("copy_", *this, &from)) {
     // A product with ones expands the new value; the old one leaves no trace.
     adopt("copy_", *this, mul(cast(from, dtype()), ones_like(*this)));
     return *this;
   }
-  if (device() != from.device()) return copy_(from.to(device()));
   if (!is_meta() && numel()) {
     Tensor source = from;
     if (overlaps_otherwise(*this, from)) {

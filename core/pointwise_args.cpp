@@ -41,6 +41,12 @@ PointwiseArgs pointwise_args(const Tensor& out, const Tensor* const* inputs, int
 
 void copy_elements(const Tensor& dst, const Tensor& src) {
   if (dst.numel() == 0) return;
+  if (dst.device() != src.device()) [[unlikely]] {
+    throw DeviceError("copy",
+                      "values to copy must be on one device; got " + to_string(src.device()) +
+                          " to " + to_string(dst.device()),
+                      "move one of them with to(device)");
+  }
   PointwiseArgs a = pointwise_args(dst, {&src});
   a.other = src.dtype();
   kernels::copy(dst.device(), dst.dtype(), a);

@@ -163,7 +163,7 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
         "strict = false loads what fits");
   }
   for (auto& [handle, value] : writes) {
-    copy_elements(*handle, *value);
+    copy_elements(*handle, value->detach().to(handle->device()));
     handle->storage()->bump("load_state_dict");
   }
 }
@@ -269,7 +269,7 @@ void separate(std::vector<Module::Slot> slots, const Device* device) {
     Tensor& t = fresh[s.handle->impl()];
     if (!t.defined()) {
       t = empty(s.handle->sizes(), {s.handle->dtype(), device ? *device : s.handle->device()});
-      if (!t.is_meta()) copy_elements(t, *s.handle);
+      if (!t.is_meta()) t.copy_(*s.handle);
       t.set_requires_grad(s.handle->requires_grad());
     }
     *s.handle = t;

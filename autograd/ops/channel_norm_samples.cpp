@@ -34,10 +34,7 @@ void add_evaluation(SampleList& list, const char* label, Tensors in) {
       label, std::move(in),
       [=](const Tensors& t) -> Tensors {
         const Device device = t[0].device();
-        const bool meta = t[0].is_meta();
-        const Tensor m = meta ? empty(mean.sizes(), {.device = device}) : mean;
-        const Tensor v = meta ? empty(var.sizes(), {.device = device}) : var;
-        return {batch_norm(t[0], t[1], t[2], m, v)};
+        return {batch_norm(t[0], t[1], t[2], mean.to(device), var.to(device))};
       },
       [=](const Tensors& t) {
         const NormReference r{.mean = mean.to_vector(), .var = var.to_vector()};

@@ -61,7 +61,8 @@ Sample& add(SampleList& list, const char* label, Tensors inputs, const Case& o) 
   return list.add(
       label, std::move(inputs),
       [o](const Tensors& in) -> Tensors {
-        const Tensor weight = o.weight.defined() ? o.weight.to(in[0].dtype()) : Tensor();
+        const Tensor weight =
+            o.weight.defined() ? o.weight.to(in[0].device()).to(in[0].dtype()) : Tensor();
         if (o.normalized) {
           return {nll_loss(
               in[0], in[1],

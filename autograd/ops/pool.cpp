@@ -144,6 +144,7 @@ PlaneIndexArgs plane_args(const OpRecord& op, const PlaneAttrs& a, const Tensor&
 
 // Index tensors are i64 and belong to a large side of these sizes.
 void check_planes(Call& c, const Shape& large, const Tensor& index, int spatial) {
+  c.require_same_device();
   if (index.dtype() != DType::i64)
     throw DTypeError(c.op.name, fmt::format("indices must be i64; got {}", name_of(index.dtype())));
   const bool ranks = spatial >= 1 && large.rank() >= spatial && index.dim() == large.rank();

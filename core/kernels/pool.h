@@ -9,10 +9,10 @@ namespace cutaway {
 struct PoolArgs {
   int64_t planes = 0;
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
-  const int64_t* begin[3] = {};  // host, as the next two
-  const int64_t* end[3] = {};
+  const int64_t* begin[3] = {};  // host
+  const int64_t* end[3] = {};    // host
   int64_t step[3] = {1, 1, 1};
-  const double* divisor[3] = {};  // average: 1 / (product over d of divisor[d][o]) …
+  const double* divisor[3] = {};  // host; average: 1 / (product over d of divisor[d][o]) …
   double fixed_divisor = 0;       // … or this number where it is not 0
   const void* x = nullptr;        // input; of average_grad the upstream [planes,out…]
   void* result = nullptr;

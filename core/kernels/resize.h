@@ -9,9 +9,9 @@ namespace cutaway {
 struct ResizeArgs {
   int64_t planes = 0;
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
-  const int64_t* low[3] = {};  // host, as the next two
-  const int64_t* high[3] = {};
-  const double* share[3] = {};
+  const int64_t* low[3] = {};   // host
+  const int64_t* high[3] = {};  // host
+  const double* share[3] = {};  // host
   const void* from = nullptr;
   void* result = nullptr;
 };

@@ -109,7 +109,7 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
                         to_string(moment->second.sizes()), to_string(value.sizes())));
       }
       Tensor own = zero_moment(value);
-      copy_elements(own, moment->second);
+      own.copy_(moment->second);
       loaded[i].moments[k] = own;
       given.erase(moment);
     }
