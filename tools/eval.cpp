@@ -35,6 +35,7 @@ Loaded load(const UseArgs& a) {
   const data::Dataset reference = data::open(config.data, "train");
   l.model = zoo::make_model(config.model, train::task_of(reference));
   train::load_weights(a.run, *l.model);
+  l.model->to(device_from_name(a.common.device));
   l.model->eval();
   return l;
 }
@@ -101,10 +102,11 @@ int run_predict(const UseArgs& a) {
   const auto name = [&](int64_t c) {
     return c < int64_t(d.classes.size()) ? d.classes[size_t(c)] : std::to_string(c);
   };
+  const Device device = device_from_name(a.common.device);
   NoGradGuard no_grad;
   for (int64_t i : parse_indices(a.index, d.size())) {
     const Tensor x = ((d.inputs.slice(0, i, i + 1).to(DType::f32) * d.scale) - d.mean) / d.std;
-    const std::vector<double> p = softmax((*l.model)(x), 1).to_vector();
+    const std::vector<double> p = softmax((*l.model)(x.to(device)), 1).to_vector();
     std::vector<int64_t> order(p.size());
     for (size_t k = 0; k < p.size(); ++k) order[k] = int64_t(k);
     std::sort(order.begin(), order.end(),

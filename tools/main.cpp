@@ -31,8 +31,7 @@ void apply_common(const Common& c) {
   if (device.kind == DeviceKind::meta)
     throw DeviceError("device", "meta has no values; need cpu, cuda or emu");
   if (device.kind != DeviceKind::cpu && !has_backend(device.kind)) {
-    throw DeviceError("device", c.device + " is not part of this build",
-                      "`cutaway doctor` says what is missing");
+    throw DeviceError("device", c.device + " is not part of this build", cuda::cuda_missing());
   }
   if (c.threads > 256) fmt::print(stderr, "cutaway: --threads {} is capped at 256\n", c.threads);
   if (c.threads > 0) set_num_threads(c.threads);

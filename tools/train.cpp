@@ -28,6 +28,7 @@ std::string run_stem(const train::TrainConfig& c) {
 int run_train(TrainArgs& a) {
   apply_common(a.common);
   a.config.seed = a.common.seed;
+  a.config.device = a.common.device;
   const bool resume = !a.resume.empty();
   const std::string folder = resume                 ? a.resume
                              : a.common.out.empty() ? train::next_run_path(run_stem(a.config))

@@ -91,12 +91,13 @@ nlohmann::json config_json(const TrainConfig& c) {
           {"clip", c.clip},
           {"seed", c.seed},
           {"checkpoint_every", c.checkpoint_every},
-          {"log_every", c.log_every}};
+          {"log_every", c.log_every},
+          {"device", c.device}};
 }
 
-// Number of rows whose largest logit is at the target.
+// Number of rows whose largest logit is at the target (on the host).
 int64_t count_correct(const Tensor& logits, const Tensor& targets) {
-  const Tensor best = argmax(logits, 1);
+  const Tensor best = argmax(logits, 1).to(kCpu);
   const int64_t* a = best.data<int64_t>();
   const int64_t* b = targets.data<int64_t>();
   int64_t n = 0;
@@ -110,11 +111,13 @@ class Run {
   Run(const TrainConfig& config, RunFolder folder, bool resume, const TrainSettings& settings)
       : config_(config),
         settings_(settings),
+        device_(device_from_name(config.device)),
         folder_(std::move(folder)),
         train_set_(data::open(config.data, "train")),
         test_set_(data::open(config.data, "test")) {
     manual_seed(config.seed);
     model_ = zoo::make_model(config.model, task_of(train_set_));
+    model_->to(device_);
     optimizer_ = make_optimizer(config, model_->parameters());
     loader_.emplace(train_set_, data::LoaderOptions{
                                     .batch = config.batch, .shuffle = true, .seed = config.seed});
@@ -164,10 +167,11 @@ class Run {
   }
 
   void announce() {
-    say(fmt::format("{}   {} parameters   {} {} + {}   cpu {} × {} threads   seed {}",
-                    config_.model, grouped(model_->num_parameters()), train_set_.name,
-                    grouped(train_set_.size()), grouped(test_set_.size()), cpu_variant(),
-                    num_threads(), config_.seed));
+    const std::string place =
+        device_ == kCpu ? fmt::format("cpu {}", cpu_variant()) : cutaway::to_string(device_);
+    say(fmt::format("{}   {} parameters   {} {} + {}   {} × {} threads   seed {}", config_.model,
+                    grouped(model_->num_parameters()), train_set_.name, grouped(train_set_.size()),
+                    grouped(test_set_.size()), place, num_threads(), config_.seed));
     if (progress_.step > 0) say(fmt::format("going on from step {}", progress_.step));
   }
 
@@ -231,8 +235,8 @@ class Run {
 
   void train_step(const Tensor& x, const Tensor& y) {
     scheduler_->set_counter(progress_.step);
-    const Tensor logits = (*model_)(x);
-    const Tensor loss = cross_entropy(logits, y);
+    const Tensor logits = (*model_)(x.to(device_));
+    const Tensor loss = cross_entropy(logits, y.to(device_));
     const double value = loss.item();
     if (!std::isfinite(value)) {
       throw ValueError("train", fmt::format("the loss is {} at step {}", value, progress_.step),
@@ -262,6 +266,7 @@ class Run {
 
   TrainConfig config_;
   TrainSettings settings_;
+  Device device_;
   RunFolder folder_;
   data::Dataset train_set_, test_set_;
   std::unique_ptr<nn::Module> model_;
@@ -298,12 +303,14 @@ Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, int64_t bat
   Evaluation e;
   e.confusion.assign(size_t(classes), std::vector<int64_t>(size_t(classes), 0));
   data::Loader loader(dataset, {.batch = batch});
+  const nn::NamedTensors parameters = model.parameters();
+  const Device device = parameters.empty() ? kCpu : parameters.front().value.device();
   double loss_sum = 0;
   int64_t correct = 0;
   for (const auto& [x, y] : loader) {
-    const Tensor logits = model(x);
-    loss_sum += cross_entropy(logits, y).item() * double(x.size(0));
-    const Tensor best = argmax(logits, 1);
+    const Tensor logits = model(x.to(device));
+    loss_sum += cross_entropy(logits, y.to(device)).item() * double(x.size(0));
+    const Tensor best = argmax(logits, 1).to(kCpu);
     for (int64_t i = 0; i < y.numel(); ++i) {
       const int64_t truth = y.data<int64_t>()[i], guess = best.data<int64_t>()[i];
       if (guess < classes) ++e.confusion[size_t(truth)][size_t(guess)];
@@ -338,6 +345,7 @@ TrainConfig read_config(const std::string& folder) {
     c.seed = j.at("seed").get<uint64_t>();
     c.checkpoint_every = j.at("checkpoint_every").get<int64_t>();
     c.log_every = j.at("log_every").get<int64_t>();
+    c.device = j.value("device", "cpu");  // not in files of the first version
   } catch (const nlohmann::json::exception& e) {
     throw IoError("config", fmt::format("{}: {}", path, e.what()));
   }

@@ -25,6 +25,7 @@ struct TrainConfig {
   uint64_t seed = 1;
   int64_t checkpoint_every = 200;  // steps
   int64_t log_every = 50;          // steps between rows of metrics.csv
+  std::string device = "cpu";      // cpu, cuda, cuda:N or emu
 };
 
 // What a model must handle for this data set. Raises ValueError when its targets are not class
@@ -37,7 +38,7 @@ struct Evaluation {
   std::vector<int64_t> predicted;               // in the order of the data set
 };
 // Mean cross-entropy, accuracy and confusion counts over a data set, in eval mode without
-// recording.
+// recording, on the device of the model's parameters.
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, int64_t batch = 256);
 
 struct TrainOutcome {
