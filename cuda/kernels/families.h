@@ -5,6 +5,7 @@
 // register_<family>_kernels() in the namespace cutaway::cuda::CUTAWAY_TARGET (emu or gpu). Read by
 // cmake/Cuda.cmake as well: keep the form X(name).
 #define CUTAWAY_CUDA_FAMILIES(X) \
+  X(attention)                   \
   X(conv)                        \
   X(matmul)                      \
   X(optim)                       \
