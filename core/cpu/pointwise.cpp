@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include <cutaway/core/math/integer.h>
 #include <cutaway/core/math/rows.h>
 
 // copy (with conversion) and fill; the other elementwise kernels stand in files of their own.
@@ -18,44 +17,20 @@ void register_random_kernels();
 
 namespace {
 
-// Value of x in type To: nearest for floats, toward zero and saturating from float to integer (NaN
-// gives 0), modulo 2^bits between integers.
-template <class To, class From>
-To convert(From x) {
-  if constexpr (std::is_same_v<From, BFloat16> || std::is_same_v<From, Float16>) {
-    return convert<To>(static_cast<float>(x));
-  } else if constexpr (std::is_same_v<From, bool>) {
-    return To(x ? 1.0f : 0.0f);
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    return math::saturate<To>(x);
-  } else {
-    return To(x);
-  }
-}
-// Booleans are bytes here: 0 and 1.
-template <class From>
-uint8_t truth(From x) {
-  if constexpr (std::is_same_v<From, BFloat16> || std::is_same_v<From, Float16>) {
-    return static_cast<float>(x) != 0;
-  } else {
-    return x != From(0);
-  }
-}
-
 template <class To, class From>
 void convert_loop(int64_t n, void* out, const void* const* in, const PointwiseArgs&) {
   const From* x = static_cast<const From*>(in[0]);
   if constexpr (std::is_same_v<To, bool>) {
     uint8_t* y = static_cast<uint8_t*>(out);
 #pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = truth(x[i]);
+    for (int64_t i = 0; i < n; ++i) y[i] = math::truth(x[i]);
   } else {
     To* y = static_cast<To*>(out);
     if constexpr (requires { math::convert_row(x, y, n); }) {
       math::convert_row(x, y, n);
     } else {
 #pragma omp simd
-      for (int64_t i = 0; i < n; ++i) y[i] = convert<To>(x[i]);
+      for (int64_t i = 0; i < n; ++i) y[i] = math::convert<To>(x[i]);
     }
   }
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <cutaway/core/kernels/pointwise.h>
-#include <cutaway/core/math/half.h>
+#include <cutaway/core/math/storage.h>
 #include <cutaway/core/parallel.h>
 
 // Note: elementwise kernels. A functor is compiled once per arithmetic type into a plain loop over
@@ -34,25 +34,7 @@ struct Plan {
 // Runs the plan over all elements: the general way.
 void run_plan(const PointwiseArgs& a, const Plan& plan);
 
-// The type a loop computes in for elements of type S; booleans are bytes 0 and 1.
-template <class S>
-struct ComputeOf {
-  using type = S;
-};
-template <>
-struct ComputeOf<BFloat16> {
-  using type = float;
-};
-template <>
-struct ComputeOf<Float16> {
-  using type = float;
-};
-template <>
-struct ComputeOf<bool> {
-  using type = uint8_t;
-};
-template <class S>
-using Compute = typename ComputeOf<S>::type;
+using math::Compute;
 
 template <class S>
 constexpr Operand operand_of() {
@@ -61,18 +43,9 @@ constexpr Operand operand_of() {
   return {sizeof(S)};
 }
 
-// The functor of a call: made from its constants, if it has any.
-template <class F>
-static inline F make(const PointwiseArgs& args) {
-  if constexpr (std::is_constructible_v<F, const PointwiseArgs&>)
-    return F(args);
-  else
-    return F();
-}
-
 template <class F, class Out, class A>
 void loop1(int64_t n, void* out, const void* const* in, const PointwiseArgs& args) {
-  const F f = make<F>(args);
+  const F f = math::make_functor<F>(args);
   Out* y = static_cast<Out*>(out);
   const A* a = static_cast<const A*>(in[0]);
   if constexpr (requires { F::row(a, y, n); }) {
@@ -84,7 +57,7 @@ void loop1(int64_t n, void* out, const void* const* in, const PointwiseArgs& arg
 }
 template <class F, class Out, class A, class B>
 void loop2(int64_t n, void* out, const void* const* in, const PointwiseArgs& args) {
-  const F f = make<F>(args);
+  const F f = math::make_functor<F>(args);
   Out* y = static_cast<Out*>(out);
   const A* a = static_cast<const A*>(in[0]);
   const B* b = static_cast<const B*>(in[1]);
@@ -93,7 +66,7 @@ void loop2(int64_t n, void* out, const void* const* in, const PointwiseArgs& arg
 }
 template <class F, class Out, class A, class B, class C>
 void loop3(int64_t n, void* out, const void* const* in, const PointwiseArgs& args) {
-  const F f = make<F>(args);
+  const F f = math::make_functor<F>(args);
   Out* y = static_cast<Out*>(out);
   const A* a = static_cast<const A*>(in[0]);
   const B* b = static_cast<const B*>(in[1]);
@@ -157,7 +130,7 @@ void set_integers(PointwiseKernel& k) {
       k, {DType::i64, DType::i32, DType::u8, DType::i8});
 }
 template <template <class> class F, int kInputs, class Out = void>
-void set_bool(PointwiseKernel& k) {
+void set_booleans(PointwiseKernel& k) {
   set_types<F, kInputs, Out, bool>(k, {DType::boolean});
 }
 template <template <class> class F, int kInputs, class Out = void>
@@ -165,5 +138,16 @@ void set_numbers(PointwiseKernel& k) {
   set_floats<F, kInputs, Out>(k);
   set_integers<F, kInputs, Out>(k);
 }
+template <template <class> class F, int kInputs>
+void set_predicates(PointwiseKernel& k) {
+  set_numbers<F, kInputs, bool>(k);
+  set_booleans<F, kInputs, bool>(k);
+}
+template <template <class> class F, int kInputs>
+void set_float_tests(PointwiseKernel& k) {
+  set_floats<F, kInputs, bool>(k);
+}
+// One line of core/math/pointwise_table.h.
+#define CUTAWAY_SET(types, F, inputs, kernel) set_##types<F, inputs>(kernels::kernel);
 
 }  // namespace cutaway::cpu::CUTAWAY_VARIANT

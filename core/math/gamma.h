@@ -12,9 +12,12 @@ namespace detail {
 
 inline constexpr double kPi = 3.14159265358979323846;
 // B₂ₖ for k = 1 … 10.
-inline constexpr double kBernoulli[] = {1.0 / 6,       -1.0 / 30,      1.0 / 42, -1.0 / 30,
-                                        5.0 / 66,      -691.0 / 2730,  7.0 / 6,  -3617.0 / 510,
-                                        43867.0 / 798, -174611.0 / 330};
+CUTAWAY_HD double bernoulli(int k) {
+  constexpr double kNumbers[] = {1.0 / 6,       -1.0 / 30,      1.0 / 42, -1.0 / 30,
+                                 5.0 / 66,      -691.0 / 2730,  7.0 / 6,  -3617.0 / 510,
+                                 43867.0 / 798, -174611.0 / 330};
+  return kNumbers[k - 1];
+}
 
 // ψ(x) for x > 0.
 CUTAWAY_HD double digamma_positive(double x) {
@@ -24,7 +27,7 @@ CUTAWAY_HD double digamma_positive(double x) {
   double power = 1, series = 0;
   for (int k = 1; k <= 8; ++k) {
     power *= inverse;
-    series += kBernoulli[k - 1] / (2 * k) * power;
+    series += bernoulli(k) / (2 * k) * power;
   }
   return sum + std::log(x) - 0.5 / x - series;
 }
@@ -42,7 +45,7 @@ CUTAWAY_HD double polygamma_positive(int n, double x) {
   const double inverse = 1 / (x * x);
   for (int k = 1; k <= 10; ++k) {
     term *= (2.0 * k + n - 2) * (2.0 * k + n - 1) / ((2.0 * k - 1) * (2.0 * k)) * inverse;
-    sum += kBernoulli[k - 1] * term;
+    sum += bernoulli(k) * term;
   }
   return n % 2 == 1 ? sum : -sum;
 }

@@ -9,5 +9,11 @@
   X(conv)                        \
   X(matmul)                      \
   X(optim)                       \
+  X(pointwise_activation)        \
+  X(pointwise_arithmetic)        \
+  X(pointwise_compare)           \
+  X(pointwise_copy)              \
+  X(pointwise_float)             \
+  X(pointwise_special)           \
   X(random)                      \
   X(rows)
