@@ -107,6 +107,7 @@ int run(int argc, char** argv) {
   add_predict(app, status);
   add_list(app, status);
   add_ops(app, status);
+  add_trace(app, status);
   add_doctor(app, status);
   try {
     start_trace();

@@ -15,33 +15,37 @@ constexpr size_t kMaxRequests = 4096;  // kept for pictures
 std::mutex mutex;
 std::vector<Collected> collected;
 
-void count_global(const Request& r, LineCounters& c) {
-  std::set<uint64_t> sectors, segments, addresses;
+// The different units of `size` bytes that a request touches.
+std::set<uint64_t> units(const Request& r, uint64_t size) {
+  std::set<uint64_t> list;
   for (int l = 0; l < 32; ++l) {
     if (((r.mask >> l) & 1u) == 0) continue;
     const uint64_t last = r.address[l] + uint64_t(r.bytes) - 1;
-    for (uint64_t s = r.address[l] / 32; s <= last / 32; ++s) sectors.insert(s);
-    for (uint64_t s = r.address[l] / 128; s <= last / 128; ++s) segments.insert(s);
-    addresses.insert(r.address[l]);
+    for (uint64_t u = r.address[l] / size; u <= last / size; ++u) list.insert(u);
   }
-  c.sectors += int64_t(sectors.size());
-  c.segments += int64_t(segments.size());
-  c.useful_bytes += int64_t(addresses.size()) * r.bytes;
-  if (r.kind == AccessKind::atomic) {
-    c.contention += int64_t(std::popcount(r.mask)) - int64_t(addresses.size());
+  return list;
+}
+
+int64_t addresses(const Request& r) {
+  std::set<uint64_t> list;
+  for (int l = 0; l < 32; ++l) {
+    if ((r.mask >> l) & 1u) list.insert(r.address[l]);
   }
+  return int64_t(list.size());
 }
 
 // Lanes are served 32, 16 or 8 at a time for words of 4, 8 and 16 bytes; in one pass each bank
 // gives one word of 4 bytes, to any number of lanes.
-void count_shared(const Request& r, LineCounters& c) {
+struct Passes {
+  int all = 0, avoidable = 0;
+};
+Passes passes_of(const Request& r) {
   const int together = r.bytes <= 4 ? 32 : r.bytes == 8 ? 16 : 8;
-  std::set<uint64_t> addresses;
+  Passes sum;
   for (int first = 0; first < 32; first += together) {
     std::map<uint64_t, std::set<uint64_t>> words;  // of each bank
     for (int l = first; l < first + together; ++l) {
       if (((r.mask >> l) & 1u) == 0) continue;
-      addresses.insert(r.address[l]);
       for (uint64_t b = 0; b < uint64_t(r.bytes); b += 4) {
         const uint64_t word = (r.address[l] + b) / 4;
         words[word % 32].insert(word);
@@ -49,16 +53,33 @@ void count_shared(const Request& r, LineCounters& c) {
     }
     size_t passes = 0;
     for (const auto& [bank, list] : words) passes = std::max(passes, list.size());
-    c.wavefronts += int64_t(passes);
-    c.conflicts += passes > 0 ? int64_t(passes) - 1 : 0;
+    sum.all += int(passes);
+    sum.avoidable += passes > 0 ? int(passes) - 1 : 0;
   }
-  c.useful_bytes += int64_t(addresses.size()) * r.bytes;
-  if (r.kind == AccessKind::atomic) {
-    c.contention += int64_t(std::popcount(r.mask)) - int64_t(addresses.size());
+  return sum;
+}
+
+void count(const Request& r, LineCounters& c) {
+  ++c.requests;
+  c.lanes += std::popcount(r.mask);
+  const int64_t different = addresses(r);
+  c.useful_bytes += different * r.bytes;
+  if (r.kind == AccessKind::atomic) c.contention += std::popcount(r.mask) - different;
+  if (r.space == Space::global) {
+    c.sectors += int64_t(units(r, 32).size());
+    c.segments += int64_t(units(r, 128).size());
+  } else {
+    const Passes p = passes_of(r);
+    c.wavefronts += p.all;
+    c.conflicts += p.avoidable;
   }
 }
 
 }  // namespace
+
+int Request::sectors() const { return space == Space::global ? int(units(*this, 32).size()) : 0; }
+int Request::wavefronts() const { return space == Space::shared ? passes_of(*this).all : 0; }
+int Request::conflicts() const { return space == Space::shared ? passes_of(*this).avoidable : 0; }
 
 int64_t LaunchCounters::bytes_read() const {
   int64_t sum = 0;
@@ -117,7 +138,7 @@ void Collector::access(int thread, Space space, uint64_t address, int bytes, Acc
   if (fresh) site.line = line_of(space, kind, at);
   const uint32_t visit = site.visits[lane]++;
   if (site.requests.size() <= visit) {
-    site.requests.push_back({at, space, kind, bytes, 0, {}, int(counters_.barriers)});
+    site.requests.push_back({at, space, kind, bytes, 0, {}, int(counters_.barriers), order_++});
   }
   Request& r = site.requests[visit];
   r.mask |= 1u << lane;
@@ -127,15 +148,8 @@ void Collector::access(int thread, Space space, uint64_t address, int bytes, Acc
 void Collector::flush() {
   for (auto& warp : warps_) {
     for (auto& [key, site] : warp) {
-      LineCounters& c = counters_.lines[site.line];
       for (const Request& r : site.requests) {
-        ++c.requests;
-        c.lanes += std::popcount(r.mask);
-        if (r.space == Space::global) {
-          count_global(r, c);
-        } else {
-          count_shared(r, c);
-        }
+        count(r, counters_.lines[site.line]);
         const bool first_warp = counters_.blocks == 0 && &warp == &warps_.front();
         if (first_warp && requests_.size() < kMaxRequests) requests_.push_back(r);
       }
@@ -151,6 +165,10 @@ void Collector::barrier() {
 
 void Collector::end_block() {
   flush();
+  if (counters_.blocks == 0) {
+    std::sort(requests_.begin(), requests_.end(),
+              [](const Request& a, const Request& b) { return a.order < b.order; });
+  }
   ++counters_.blocks;
 }
 

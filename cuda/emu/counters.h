@@ -48,6 +48,12 @@ struct Request {
   uint32_t mask;
   uint64_t address[32];
   int after_barriers;
+  uint64_t order;  // of the requests of the launch, as the first lane made them
+
+  int sectors() const;     // 32 bytes each
+  int wavefronts() const;  // passes over the banks of shared memory
+  // Passes beyond those that the number of bytes needs.
+  int conflicts() const;
 };
 
 // Counts one launch.
@@ -76,6 +82,7 @@ class Collector {
   LaunchCounters counters_;
   std::vector<std::map<Key, Site>> warps_;
   std::vector<Request> requests_;
+  uint64_t order_ = 0;
 };
 
 // Collected launches since the last call, oldest first (options().count).
