@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <cutaway/autograd/check.h>
+#include <cutaway/cuda/emu/memory.h>
 
 namespace cutaway {
 namespace {
@@ -42,7 +43,11 @@ INSTANTIATE_TEST_SUITE_P(Ops, Record, testing::ValuesIn(op_records()), test_name
 // when all records pass: from then on a missing kernel is a failure.
 constexpr bool kEmuIsComplete = false;
 
-class EmuRecord : public testing::TestWithParam<const OpRecord*> {};
+class EmuRecord : public testing::TestWithParam<const OpRecord*> {
+ protected:
+  // Op code that reads device memory as if it were the host's ends the program.
+  static void SetUpTestSuite() { cuda::emu::set_guard(true); }
+};
 
 TEST_P(EmuRecord, agrees_with_the_cpu) {
   const OpRecord& op = *GetParam();
