@@ -93,6 +93,17 @@ if(NOT CUTAWAY_CUDA_MISSING)
   endif()
   if(runtime_sources)
     set(CUTAWAY_HAVE_CUDA ON)
+    set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/cuda/runtime/library.cpp PROPERTIES
+      COMPILE_DEFINITIONS "CUTAWAY_CUDA_LIBRARY_DIR=\"${CUDAToolkit_LIBRARY_DIR}\"")
+    # cuDNN is not part of the toolkit; without its headers the own kernels convolve.
+    find_path(CUTAWAY_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+    if(CUTAWAY_CUDNN_INCLUDE)
+      set(CUTAWAY_CUDA_LEFT_OUT /cuda/runtime/lib_conv_none.cpp)
+      set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/cuda/runtime/lib_conv.cpp PROPERTIES
+        INCLUDE_DIRECTORIES ${CUTAWAY_CUDNN_INCLUDE})
+    else()
+      set(CUTAWAY_CUDA_LEFT_OUT /cuda/runtime/lib_conv.cpp)
+    endif()
   else()
     set(CUTAWAY_CUDA_MISSING "the kernels were compiled, but the CUDA device was not built")
   endif()

@@ -9,6 +9,7 @@ list(FILTER library_sources EXCLUDE REGEX "/core/cpu/")
 # Either the CUDA device or what stands in for it (cmake/Cuda.cmake).
 if(CUTAWAY_HAVE_CUDA)
   list(FILTER library_sources EXCLUDE REGEX "/cuda/stub/")
+  list(FILTER library_sources EXCLUDE REGEX "${CUTAWAY_CUDA_LEFT_OUT}")
 else()
   list(FILTER library_sources EXCLUDE REGEX "/cuda/runtime/")
   set_source_files_properties(cuda/stub/backend.cpp PROPERTIES COMPILE_DEFINITIONS

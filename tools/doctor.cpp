@@ -10,6 +10,7 @@
 #include <cutaway/core/dispatch.h>
 #include <cutaway/core/linalg/blas.h>
 #include <cutaway/core/parallel.h>
+#include <cutaway/cuda/info.h>
 #include <cutaway/datasets/dataset.h>
 
 #include <tools/commands.h>
@@ -140,14 +141,23 @@ void check_memory(Report& r) {
 void check_gpu(Report& r) {
   void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (driver) dlclose(driver);
-  const bool built = has_backend(DeviceKind::cuda);
-  if (driver && built) return r.good("gpu", "CUDA driver found, and this build has the CUDA part");
-  if (driver) {
-    return r.note("gpu", "CUDA driver found, but this build has no CUDA part",
-                  cuda::cuda_missing());
+  for (const cuda::DeviceInfo& d : cuda::devices()) {
+    r.good("gpu", fmt::format("{}, compute capability {}.{}, {} processors, {:.1f} GB", d.name,
+                              d.major, d.minor, d.processors, double(d.memory) / 1e9));
   }
-  r.note("gpu", "no CUDA driver (libcuda.so.1)",
-         "work runs on the CPU, and with --device emu by the CUDA kernels in their emulator");
+  if (!has_backend(DeviceKind::cuda)) {
+    r.note("gpu", driver ? "CUDA driver found, but no GPU can be used" : "no CUDA driver",
+           cuda::cuda_missing());
+    return;
+  }
+  for (const cuda::LibraryInfo& l : cuda::libraries()) {
+    if (!l.file.empty() && l.missing.empty()) {
+      r.good("gpu library", l.name + ": " + l.file);
+    } else {
+      r.note("gpu library", l.name + (l.file.empty() ? " not found" : ": lacks " + l.missing[0]),
+             "without it own kernels do its work, slower; sparse products need cuSPARSE");
+    }
+  }
 }
 
 bool on_path(const std::string& program) {

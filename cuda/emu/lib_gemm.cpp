@@ -5,7 +5,9 @@
 
 namespace cutaway::cuda::emu {
 
-void gemm(const Gemm& g) {
+bool gemm(const Gemm& g) {
+  // As cuBLASLt, whose epilogues are not for f64.
+  if (g.dtype == DType::f64 && g.epilogue != Epilogue::none) return false;
   const LibraryCall call("gemm");
   const int64_t size = size_of(g.dtype);
   const int64_t a_rows = g.transpose_a ? g.k : g.m, a_columns = g.transpose_a ? g.m : g.k;
@@ -41,6 +43,7 @@ void gemm(const Gemm& g) {
     x.bias = g.bias;
   }
   kernels::matmul.find(DeviceKind::cpu, g.dtype)(x);
+  return true;
 }
 
 }  // namespace cutaway::cuda::emu

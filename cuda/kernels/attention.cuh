@@ -6,10 +6,9 @@
 // Attention in tiles: scores exist only as squares in registers and shared memory.
 //
 // Note: how the work is cut. A block of 256 threads makes 64 columns of a tile of rows of one
-// result (o, dq, dk or dv) of one head, alone: no sums across blocks, so no atomics and the same
-// bits in every run. It walks over tiles of the other side; each step is a product of two row-major
-// operands (scores), something done to the scores, and a product of them with a third operand.
-// Results wider than 64 columns make their scores again for every 64.
+// result (o, dq, dk or dv) of one head, alone: no atomics, and the same bits in every run. It walks
+// over tiles of the other side: a product of two operands (scores), something done to the scores,
+// a product of them with a third. Results wider than 64 columns make scores for every 64.
 namespace cutaway::cuda::CUTAWAY_TARGET {
 
 inline constexpr int kHeadThreads = 256, kDepthStep = 32, kResultColumns = 64;
@@ -136,7 +135,6 @@ DEVICE void multiply_weights(Shared<T> weights, Shared<T> tiles, const Square<T>
 }
 
 inline constexpr double kInfinity = __builtin_inf();
-
 // Scale, masks and bounds; -inf where the query may not look. Rows are keys if RowsAreKeys, else
 // queries.
 template <bool RowsAreKeys, class T>
@@ -251,9 +249,8 @@ KERNEL attention_rows(AttentionArgs x, int64_t tiles, int64_t chunks) {
   store_result(x.o, h, out, x.queries, x.width, h.chunk * kResultColumns);
 }
 
-// ---- backward: p = exp(s − lse); dv = pᵀ g; ds = p ∘ (g vᵀ − dot), dot_i = Σ_e g_ie o_ie;
+// Backward: p = exp(s − lse); dv = pᵀ g; ds = p ∘ (g vᵀ − dot), dot_i = Σ_e g_ie o_ie;
 // dq = scale ds k; dk = scale dsᵀ q.
-
 // dots and lse of the queries from q0 on, in shared memory.
 template <class T>
 DEVICE void load_query_rows(const HeadTile<T>& h, int64_t q0, Shared<T> dots, Shared<T> lses) {

@@ -201,6 +201,35 @@ inline MatmulArgs merged_batch(const MatmulArgs& x) {
   return out;
 }
 
+template <class T>
+KERNEL fill_rows(Gemm g) {
+  const auto bias = global<const T>(g.bias);
+  const auto c = global<T>(g.c);
+  const int64_t column = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (column >= g.n) return;
+  const T v = bias[column];
+  for (int64_t i = blockIdx.y; i < g.m * g.batch; i += gridDim.y) {
+    c[i / g.m * g.c_stride + i % g.m * g.ldc + column] = v;
+  }
+}
+
+// The library's product; where it has none with a bias, on top of rows that hold the bias.
+template <class T>
+bool try_gemm(const Gemm& g) {
+  if (gemm(g)) return true;
+  if (g.epilogue != Epilogue::bias) return false;
+  const int64_t rows = g.m * g.batch;
+  launch({.name = "matmul_bias",
+          .grid = {unsigned(blocks_for(g.n, 128)), unsigned(rows < 4096 ? rows : 4096)},
+          .block = {128},
+          .sync = Sync::none},
+         fill_rows<T>, g);
+  Gemm plain = g;
+  plain.epilogue = Epilogue::none;
+  plain.beta = 1;
+  return gemm(plain);
+}
+
 // Calls of the library for the outer batch dimensions; more go to the own kernel.
 inline constexpr int64_t kMostCalls = 16;
 
@@ -253,7 +282,7 @@ bool library_product(DType dtype, const MatmulArgs& args) {
     g.b = static_cast<const T*>(x.b) + o.b;
     g.c = static_cast<T*>(x.c) + (x.sum_batch ? 0 : o.c);
     if (x.sum_batch && i > 0) g.beta = 1;
-    gemm(g);
+    if (!try_gemm<T>(g)) return false;
   }
   return true;
 }

@@ -27,13 +27,14 @@ struct Gemm {
   int64_t batch = 1, a_stride = 0, b_stride = 0, c_stride = 0;
 };
 
-// All sizes must be at least 1. Raises CudaError (gpu) or KernelFault (emu: memory that nothing
-// wrote) and DeviceError (emu: ranges outside of device memory).
+// Runs the product and says whether it did: false when the library has no way to, and then nothing
+// was written. All sizes must be at least 1. Raises CudaError (gpu) or KernelFault (emu: memory
+// that nothing wrote) and DeviceError (emu: ranges outside of device memory).
 namespace emu {
-void gemm(const Gemm& g);
+bool gemm(const Gemm& g);
 }
 namespace gpu {
-void gemm(const Gemm& g);
+bool gemm(const Gemm& g);
 }
 
 }  // namespace cutaway::cuda

@@ -1,0 +1,32 @@
+#pragma once
+#include <functional>
+
+namespace cutaway::cuda::gpu {
+
+class CaptureMemory;
+
+// A step (forward, backward, optimiser) recorded once as a CUDA graph and replayed as one launch:
+// no op call, no allocation, no launch cost per kernel. The step must work on the same tensors each
+// time: copy new values into the same inputs before a replay, and read the same outputs after it.
+// It must not read values on the host; results of a replay have the bits of an ordinary run.
+class Graph {
+ public:
+  // Runs `step` once as usual (so that libraries make their plans), then records a second run,
+  // which executes nothing. Raises CudaError when the step does what cannot be recorded.
+  explicit Graph(const std::function<void()>& step);
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  // Runs the recorded step on the current stream.
+  void replay();
+  // Kernels, copies and the like that were recorded.
+  int64_t nodes() const { return nodes_; }
+
+ private:
+  void* graph_ = nullptr;       // a cudaGraph_t
+  void* executable_ = nullptr;  // a cudaGraphExec_t
+  int64_t nodes_ = 0;
+  CaptureMemory* memory_ = nullptr;
+};
+
+}  // namespace cutaway::cuda::gpu
