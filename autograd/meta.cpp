@@ -44,7 +44,7 @@ Edge gradient_edge(const Tensor& t) {
   if (!meta->node) {
     need_slot(*meta, t.impl());
     Node* n = new_node(nullptr, 0, 0, 1, 0);
-    n->outputs()[0] = {t.sizes(), t.dtype(), t.device()};
+    n->outputs()[0].set(t);
     n->leaf = meta->grad;
     meta->node = NodePtr(n);
   }

@@ -15,13 +15,17 @@ class NodePtr {
  public:
   NodePtr() = default;
   explicit NodePtr(Node* taken) : node_(taken) {}
-  NodePtr(const NodePtr& o);
+  NodePtr(const NodePtr& o) : node_(o.node_) {
+    if (node_) retain();
+  }
   NodePtr(NodePtr&& o) noexcept : node_(o.node_) { o.node_ = nullptr; }
   NodePtr& operator=(NodePtr o) noexcept {
     std::swap(node_, o.node_);
     return *this;
   }
-  ~NodePtr();
+  ~NodePtr() {
+    if (node_) drop();
+  }
   Node* get() const { return node_; }
   Node* operator->() const { return node_; }
   Node* release() {
@@ -32,6 +36,9 @@ class NodePtr {
   explicit operator bool() const { return node_ != nullptr; }
 
  private:
+  void retain() const;
+  void drop() const;
+
   Node* node_ = nullptr;
 };
 

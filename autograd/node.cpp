@@ -71,12 +71,10 @@ const OpRecord kCustom{.name = "custom",
 
 }  // namespace
 
-NodePtr::NodePtr(const NodePtr& o) : node_(o.node_) {
-  if (node_) node_->refs.fetch_add(1, std::memory_order_relaxed);
-}
-NodePtr::~NodePtr() {
-  if (node_ && (node_->refs.load(std::memory_order_acquire) == 1 ||
-                node_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)) {
+void NodePtr::retain() const { node_->refs.fetch_add(1, std::memory_order_relaxed); }
+void NodePtr::drop() const {
+  if (node_->refs.load(std::memory_order_acquire) == 1 ||
+      node_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     release_node(node_);
   }
 }
@@ -120,7 +118,7 @@ void Node::release_saved() {
 NodePtr poison_node(const Tensor& value, const char* saved_by) {
   Node* n = new_node(&kPoison, 0, 0, 1, sizeof(const char*));
   n->poison = true;
-  n->outputs()[0] = {value.sizes(), value.dtype(), value.device()};
+  n->outputs()[0].set(value);
   *static_cast<const char**>(const_cast<void*>(n->attrs())) = saved_by;
   return NodePtr(n);
 }
@@ -135,7 +133,7 @@ void record_custom(std::unique_ptr<CustomBackward> custom, const Tensors& inputs
     if (inputs[i].defined()) n->edges()[i] = gradient_edge(inputs[i]);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    n->outputs()[i] = {outputs[i].sizes(), outputs[i].dtype(), outputs[i].device()};
+    n->outputs()[i].set(outputs[i]);
     if (outputs[i].is_floating()) set_history(outputs[i], node, uint32_t(i));
   }
 }

@@ -17,6 +17,12 @@ struct OutputInfo {
   Shape sizes;
   DType dtype = DType::f32;
   Device device;
+
+  void set(const Tensor& t) {
+    sizes.assign(t.sizes());
+    dtype = t.dtype();
+    device = t.device();
+  }
 };
 
 // Backward of a user-defined function (autograd/function.h).

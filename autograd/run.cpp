@@ -56,17 +56,18 @@ void record_node(const Call& c, uint32_t attr_bytes) {
   // call.
   for (int i = 0; op.save_inputs >> i; ++i) {
     if (!(op.save_inputs >> i & 1)) continue;
-    if (keep >> i & 1 && c.has(i)) *s = Saved(c.in(i));
+    if (keep >> i & 1 && c.has(i)) s->keep(c.in(i));
     ++s;
   }
   for (int i = 0; i < c.num_outputs && op.save_outputs >> i; ++i) {
-    if (op.save_outputs >> i & 1) *s++ = Saved(c.outputs[i]);
+    if (op.save_outputs >> i & 1) (s++)->keep(c.outputs[i]);
   }
-  for (const Tensor& t : c.extras) *s++ = Saved(t);
+  for (const Tensor& t : c.extras) (s++)->keep(t);
   for (int i = 0; i < c.num_outputs; ++i) {
     const Tensor& out = c.outputs[i];
-    n->outputs()[i] = {out.sizes(), out.dtype(), out.device()};
-    if (out.is_floating()) set_history(out, node, uint32_t(i));
+    n->outputs()[i].set(out);
+    const bool last = i + 1 == c.num_outputs;
+    if (out.is_floating()) set_history(out, last ? std::move(node) : node, uint32_t(i));
   }
 }
 

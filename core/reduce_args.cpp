@@ -32,6 +32,12 @@ ReduceArgs reduce_args(const Tensor& x, const Tensor& out, uint32_t reduced, boo
   a.in = x.raw();
   a.out = out.raw();
   const Layout& layout = x.layout();
+  if (x.is_contiguous() && reduced + 1 == 1u << layout.sizes.rank()) {  // all of it, in one run
+    a.reduced_rank = 1;
+    a.reduced_sizes[0] = a.count = x.numel();
+    a.reduced_strides[0] = 1;
+    return a;
+  }
   for (int d = 0; d < layout.sizes.rank(); ++d) {
     const bool is_reduced = reduced >> d & 1;
     int& rank = is_reduced ? a.reduced_rank : a.kept_rank;

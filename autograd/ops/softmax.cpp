@@ -20,10 +20,8 @@ struct SoftmaxAttrs {
 SoftmaxArgs softmax_args(const char* op, const Tensor& in, const Tensor& out, int64_t dim) {
   SoftmaxArgs a{.in = in.raw(), .out = out.raw()};
   const int d = normalize_dim(op, dim, in.dim());
-  if (in.dim() == 0) return a;
-  a.outer = in.sizes().slice(0, d).numel();
-  a.n = in.sizes()[d];
-  a.inner = in.sizes().slice(d + 1, in.dim()).numel();
+  const Shape& sizes = in.sizes();
+  for (int i = 0; i < sizes.rank(); ++i) (i < d ? a.outer : i == d ? a.n : a.inner) *= sizes[i];
   return a;
 }
 
@@ -32,9 +30,11 @@ void softmax_forward(Call& c, Kernel<SoftmaxArgs>& kernel) {
   c.require_dtype(0);
   const Tensor& in = c.in(0);
   normalize_dim(c.op.name, dim, in.dim());
-  const Tensor y = c.out(0, in.sizes(), in.dtype());
+  const Tensor& y = c.out(0, in.sizes(), in.dtype());
   if (c.meta()) return;
-  const Tensor x = contiguous_raw(in);
+  Tensor dense;
+  if (!in.is_contiguous()) dense = contiguous_raw(in);
+  const Tensor& x = dense.defined() ? dense : in;
   kernel(x.device(), x.dtype(), softmax_args(c.op.name, x, y, dim));
 }
 

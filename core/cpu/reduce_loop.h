@@ -16,13 +16,13 @@
 // number never changes a bit of the result.
 namespace cutaway::cpu::CUTAWAY_VARIANT {
 
-// Uninitialised memory for plain values, freed at the end of the scope.
+// Uninitialised memory for n plain values (none for n ≤ 0), freed at the end of the scope.
 template <class T>
 class Scratch {
  public:
   explicit Scratch(int64_t n)
-      : data_(static_cast<T*>(std::malloc(size_t(n > 0 ? n : 1) * sizeof(T)))) {
-    if (!data_) throw std::bad_alloc();
+      : data_(n > 0 ? static_cast<T*>(std::malloc(size_t(n) * sizeof(T))) : nullptr) {
+    if (n > 0 && !data_) throw std::bad_alloc();
   }
   ~Scratch() { std::free(data_); }
   Scratch(const Scratch&) = delete;
@@ -91,17 +91,28 @@ void run_tasks(int64_t tasks, int64_t work, F&& body) {
   }
 }
 
+// n elements with stride s in four sums side by side: one alone would wait for each addition.
+template <class R>
+typename R::Acc reduce_short_run(const typename R::In* x, int64_t n, int64_t s, double context) {
+  typename R::Acc a = R::identity(), b = a, c = a, d = a;
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    a = R::add(a, x[i * s], context);
+    b = R::add(b, x[(i + 1) * s], context);
+    c = R::add(c, x[(i + 2) * s], context);
+    d = R::add(d, x[(i + 3) * s], context);
+  }
+  for (; i < n; ++i) a = R::add(a, x[i * s], context);
+  return R::merge(R::merge(a, b), R::merge(c, d));
+}
+
 // n elements with stride s. Lanes are fixed, so that the order of additions does not depend on the
 // CPU.
 template <class R>
 typename R::Acc reduce_run(const typename R::In* x, int64_t n, int64_t s, double context) {
   using Acc = typename R::Acc;
   constexpr int64_t kLanes = 256 / int64_t(sizeof(Acc));
-  Acc total = R::identity();
-  if (s != 1 || n < 2 * kLanes) {
-    for (int64_t i = 0; i < n; ++i) total = R::add(total, x[i * s], context);
-    return total;
-  }
+  if (s != 1 || n < 2 * kLanes) return reduce_short_run<R>(x, n, s, context);
   alignas(64) Acc lane[kLanes];
   for (int64_t j = 0; j < kLanes; ++j) lane[j] = R::identity();
   int64_t i = 0;
@@ -112,6 +123,7 @@ typename R::Acc reduce_run(const typename R::In* x, int64_t n, int64_t s, double
   for (int64_t width = kLanes / 2; width > 0; width /= 2) {
     for (int64_t j = 0; j < width; ++j) lane[j] = R::merge(lane[j], lane[j + width]);
   }
+  Acc total = R::identity();
   for (; i < n; ++i) total = R::add(total, x[i], context);
   return R::merge(lane[0], total);
 }
@@ -152,6 +164,10 @@ void reduce_rows(const ReduceArgs& a) {
     const int64_t begin = k * kReduceChunk, end = begin + kReduceChunk;
     return reduce_part<R>(a, x, begin, end < a.count ? end : a.count, context_of<R>(a, o));
   };
+  if (chunks == 1 && a.outputs == 1) {
+    out[0] = R::finish(chunk(in, 0, 0), a, 0);
+    return;
+  }
   if (chunks > 1 && a.outputs < 16) {
     Scratch<Acc> parts(a.outputs * chunks);
     run_tasks(a.outputs * chunks, a.outputs * a.count, [&](int64_t i) {

@@ -9,10 +9,11 @@ namespace cutaway {
 struct ReduceArgs {
   int kept_rank = 0;
   int reduced_rank = 0;
-  int64_t kept_sizes[kMaxRank] = {};
-  int64_t kept_strides[kMaxRank] = {};
-  int64_t reduced_sizes[kMaxRank] = {};
-  int64_t reduced_strides[kMaxRank] = {};
+  // Only the first `rank` entries are set.
+  int64_t kept_sizes[kMaxRank];
+  int64_t kept_strides[kMaxRank];
+  int64_t reduced_sizes[kMaxRank];
+  int64_t reduced_strides[kMaxRank];
   int64_t outputs = 1;  // product of kept_sizes
   int64_t count = 1;    // product of reduced_sizes
   const void* in = nullptr;
@@ -21,6 +22,8 @@ struct ReduceArgs {
   const void* value = nullptr;      // find_first: what to look for [outputs], type of `in`
   const double* context = nullptr;  // a number for each output (mean, maximum) [outputs]
   double p = 0;                     // norm: its order; var and std: the correction
+
+  ReduceArgs() {}  // leaves the lists alone, as PointwiseArgs
 };
 
 // Lists that are cut along their only reduced dimension, for median: row-major [outer, n, inner].

@@ -32,6 +32,34 @@ void mul_recorded(benchmark::State& state) {
 }
 BENCHMARK(mul_recorded);
 
+void sum_unrecorded(benchmark::State& state) {
+  set_num_threads(1);
+  const Tensor a = ones({16});
+  for (auto _ : state) benchmark::DoNotOptimize(sum(a));
+}
+BENCHMARK(sum_unrecorded);
+
+void sum_recorded(benchmark::State& state) {
+  set_num_threads(1);
+  const Tensor a = ones({16}, {.requires_grad = true});
+  for (auto _ : state) benchmark::DoNotOptimize(sum(a));
+}
+BENCHMARK(sum_recorded);
+
+void softmax_unrecorded(benchmark::State& state) {
+  set_num_threads(1);
+  const Tensor a = ones({16});
+  for (auto _ : state) benchmark::DoNotOptimize(softmax(a, 0));
+}
+BENCHMARK(softmax_unrecorded);
+
+void softmax_recorded(benchmark::State& state) {
+  set_num_threads(1);
+  const Tensor a = ones({16}, {.requires_grad = true});
+  for (auto _ : state) benchmark::DoNotOptimize(softmax(a, 0));
+}
+BENCHMARK(softmax_recorded);
+
 // tanh((x·b) + a).sum(), forward and backward on 16 floats.
 void tiny_step(benchmark::State& state) {
   set_num_threads(1);
