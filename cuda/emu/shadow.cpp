@@ -47,6 +47,13 @@ Shadow::Cell& Shadow::cell(int64_t granule) {
   return chunk[static_cast<size_t>(granule % kChunk)];
 }
 
+// One of several readers that `read` does not name: in another warp if there is one.
+Stamp Shadow::another_reader(const Cell& c) {
+  Stamp reader = c.read;
+  reader.thread = static_cast<uint16_t>(reader.thread ^ (c.several_warps ? 32 : 1));
+  return reader;
+}
+
 const Stamp* Shadow::touch(int64_t offset, int bytes, AccessKind kind, const Stamp& who) {
   Stamp now = who;
   now.atomic = kind == AccessKind::atomic;
@@ -61,18 +68,17 @@ const Stamp* Shadow::touch(int64_t offset, int bytes, AccessKind kind, const Sta
       const bool same =
           c.read.run == now.run && c.read.block == now.block && c.read.thread == now.thread;
       if (same || ordered(c.read, now)) {
-        c.several_readers = c.several_readers && same;
+        c.several_readers = c.several_readers && !ordered(another_reader(c), now);
+        c.several_warps = c.several_warps && c.several_readers;
         c.read = now;
       } else {
         c.several_readers = true;
+        c.several_warps =
+            c.several_warps || c.read.block != now.block || c.read.thread / 32 != now.thread / 32;
       }
     } else {
-      // One of several readers may be the caller; then another has read as well.
-      Stamp reader = c.read;
-      if (c.several_readers && reader.block == now.block && reader.thread == now.thread) {
-        reader.thread = static_cast<uint16_t>(reader.thread ^ 32);  // some thread, not in this warp
-      }
-      if (clash(reader, now)) return &c.read;
+      if (clash(c.read, now)) return &c.read;
+      if (c.several_readers && clash(another_reader(c), now)) return &c.read;
       c.write = now;
     }
     at = end;

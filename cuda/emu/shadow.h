@@ -38,9 +38,11 @@ class Shadow {
   static constexpr int64_t kGranule = 4, kChunk = 1024;  // bytes, granules
   struct Cell {
     Stamp write, read;
-    bool several_readers = false;
+    bool several_readers = false;  // not only `read`, without an order between them
+    bool several_warps = false;    // some of them in another warp than `read`
   };
   Cell& cell(int64_t granule);
+  static Stamp another_reader(const Cell& c);
 
   int64_t bytes_;
   std::vector<uint8_t> written_;

@@ -190,6 +190,26 @@ TEST(Emu, Atomics) {
   });
 }
 
+KERNEL lanes_read_then_one_writes(int* out) {
+  const auto y = global<int>(out);
+  SHARED(int, cell, 2);
+  const int i = int(threadIdx.x), warp = i / 32;
+  if (i % 32 == 0) cell[warp] = 5;
+  __syncwarp();
+  const int seen = cell[warp];
+  __syncwarp();
+  if (i % 32 == 0) cell[warp] += 1;
+  __syncwarp();
+  y[i] = cell[warp] + seen - 5;
+}
+TEST(Emu, BarriersOfAWarpOrderSeveralReadersAndAWriter) {
+  in_every_order([] {
+    Buffer<int> y(64);
+    launch(blocks_of(1, 64), lanes_read_then_one_writes, y.get());
+    EXPECT_EQ(y.values(), std::vector<int>(64, 6));
+  });
+}
+
 KERNEL order_of_arrival(int* out) {
   const auto y = global<int>(out);
   y[int(threadIdx.x)] = atomic_add(y, 64, 1);
