@@ -29,4 +29,11 @@ struct Ladders {
   Ladder<ReduceRowsArgs> scatter;   // sums of rows by index, f32
 };
 
+namespace emu {
+Ladder<ReduceRowsArgs> scatter_ladder();
+}
+namespace gpu {
+Ladder<ReduceRowsArgs> scatter_ladder();
+}
+
 }  // namespace cutaway::cuda

@@ -77,10 +77,16 @@ __device__ __forceinline__ T atomic_add(T* p, int64_t i, std::type_identity_t<T>
 }
 template <class T>
 __device__ __forceinline__ T atomic_max(T* p, int64_t i, std::type_identity_t<T> v) {
+  if constexpr (std::is_same_v<T, int32_t>) return atomicMax(p + i, v);
+  if constexpr (std::is_same_v<T, int64_t>)
+    return atomicMax(reinterpret_cast<long long*>(p + i), static_cast<long long>(v));
   return detail::atomically(p + i, [v](T old) { return old < v ? v : old; });
 }
 template <class T>
 __device__ __forceinline__ T atomic_min(T* p, int64_t i, std::type_identity_t<T> v) {
+  if constexpr (std::is_same_v<T, int32_t>) return atomicMin(p + i, v);
+  if constexpr (std::is_same_v<T, int64_t>)
+    return atomicMin(reinterpret_cast<long long*>(p + i), static_cast<long long>(v));
   return detail::atomically(p + i, [v](T old) { return v < old ? v : old; });
 }
 template <class T>

@@ -7,6 +7,9 @@
 #define CUTAWAY_CUDA_FAMILIES(X) \
   X(attention)                   \
   X(conv)                        \
+  X(index)                       \
+  X(index_reduce)                \
+  X(loss)                        \
   X(matmul)                      \
   X(optim)                       \
   X(pointwise_activation)        \
@@ -15,5 +18,9 @@
   X(pointwise_copy)              \
   X(pointwise_float)             \
   X(pointwise_special)           \
+  X(pool)                        \
   X(random)                      \
+  X(rearrange)                   \
+  X(rearrange_sum)               \
+  X(resize)                      \
   X(rows)
