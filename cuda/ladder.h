@@ -31,9 +31,13 @@ struct Ladders {
 
 namespace emu {
 Ladder<ReduceRowsArgs> scatter_ladder();
-}
+Ladder<SoftmaxArgs> softmax_ladder();
+Ladder<RowNormArgs> layer_norm_ladder();
+}  // namespace emu
 namespace gpu {
 Ladder<ReduceRowsArgs> scatter_ladder();
-}
+Ladder<SoftmaxArgs> softmax_ladder();
+Ladder<RowNormArgs> layer_norm_ladder();
+}  // namespace gpu
 
 }  // namespace cutaway::cuda

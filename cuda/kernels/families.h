@@ -23,4 +23,5 @@
   X(rearrange)                   \
   X(rearrange_sum)               \
   X(resize)                      \
+  X(row_norm)                    \
   X(rows)

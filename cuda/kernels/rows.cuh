@@ -357,3 +357,5 @@ void register_rows_kernels() {
 }
 
 }  // namespace cutaway::cuda::CUTAWAY_TARGET
+
+#include <cutaway/cuda/kernels/ladder_softmax.cuh>

@@ -90,7 +90,7 @@ struct Traffic {
 };
 template <class F>
 Traffic traffic_of(F&& body) {
-  const OptionsScope scope({.count = true});
+  const OptionsScope scope({.check = false, .count = true});
   take_collected();
   body();
   Traffic t;

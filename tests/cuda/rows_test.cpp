@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include <cutaway/cuda/ladder.h>
 #include <tests/cuda/kernel_check.h>
 
 namespace cutaway::cuda::emu {
@@ -126,6 +127,28 @@ TEST(CudaRows, SoftmaxMovesEachElementOnce) {
       EXPECT_EQ(backward.conflicts, 0) << n;
     }
   });
+}
+
+TEST(CudaRows, TheLadderOfSoftmax) {
+  const auto ladder = softmax_ladder();
+  ASSERT_GE(ladder.size(), 4u);
+  for (const Size s : {Size{3, 70, 1}, Size{1, 2000, 1}, Size{0, 3, 1}}) {
+    const auto in = random_values<float>(s.outer * s.n, 6, 0, 3);
+    std::vector<float> want(in.size());
+    SoftmaxArgs a{.in = in.data(), .out = want.data()};
+    a.outer = s.outer;
+    a.n = s.n;
+    kernels::softmax(kCpu, DType::f32, a);
+    for (const auto& step : ladder) {
+      in_each_order([&] {
+        Buffer<float> x(in), y(int64_t(in.size()));
+        a.in = x.get();
+        a.out = y.get();
+        step.run(a);
+        expect_close(y.values(), want, text(step.name, s, DType::f32));
+      });
+    }
+  }
 }
 
 }  // namespace
