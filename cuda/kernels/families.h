@@ -7,9 +7,11 @@
 #define CUTAWAY_CUDA_FAMILIES(X) \
   X(attention)                   \
   X(conv)                        \
+  X(extreme)                     \
   X(index)                       \
   X(index_reduce)                \
   X(loss)                        \
+  X(magnitude)                   \
   X(matmul)                      \
   X(optim)                       \
   X(pointwise_activation)        \
@@ -22,6 +24,7 @@
   X(random)                      \
   X(rearrange)                   \
   X(rearrange_sum)               \
+  X(reduce)                      \
   X(resize)                      \
   X(row_norm)                    \
   X(rows)
