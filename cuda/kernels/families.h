@@ -13,6 +13,7 @@
   X(loss)                        \
   X(magnitude)                   \
   X(matmul)                      \
+  X(norm)                        \
   X(optim)                       \
   X(pointwise_activation)        \
   X(pointwise_arithmetic)        \
