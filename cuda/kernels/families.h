@@ -28,4 +28,5 @@
   X(reduce)                      \
   X(resize)                      \
   X(row_norm)                    \
-  X(rows)
+  X(rows)                        \
+  X(scan)
