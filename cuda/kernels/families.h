@@ -29,4 +29,5 @@
   X(resize)                      \
   X(row_norm)                    \
   X(rows)                        \
-  X(scan)
+  X(scan)                        \
+  X(sort)
