@@ -63,18 +63,23 @@ void adam(const OptimArgs& a) {
   });
 }
 
+template <void (*step)(const OptimArgs&)>
+void each(const OptimListArgs& a) {
+  for (int64_t i = 0; i < a.count; ++i) step(a.list[i]);
+}
+
 }  // namespace
 
 void register_optim_kernels() {
   const DeviceKind cpu = DeviceKind::cpu;
-  kernels::sgd_step.set(cpu, DType::f64, sgd<double, double>);
-  kernels::sgd_step.set(cpu, DType::f32, sgd<float, float>);
-  kernels::sgd_step.set(cpu, DType::bf16, sgd<BFloat16, float>);
-  kernels::sgd_step.set(cpu, DType::f16, sgd<Float16, float>);
-  kernels::adam_step.set(cpu, DType::f64, adam<double, double>);
-  kernels::adam_step.set(cpu, DType::f32, adam<float, float>);
-  kernels::adam_step.set(cpu, DType::bf16, adam<BFloat16, float>);
-  kernels::adam_step.set(cpu, DType::f16, adam<Float16, float>);
+  kernels::sgd_step.set(cpu, DType::f64, each<sgd<double, double>>);
+  kernels::sgd_step.set(cpu, DType::f32, each<sgd<float, float>>);
+  kernels::sgd_step.set(cpu, DType::bf16, each<sgd<BFloat16, float>>);
+  kernels::sgd_step.set(cpu, DType::f16, each<sgd<Float16, float>>);
+  kernels::adam_step.set(cpu, DType::f64, each<adam<double, double>>);
+  kernels::adam_step.set(cpu, DType::f32, each<adam<float, float>>);
+  kernels::adam_step.set(cpu, DType::bf16, each<adam<BFloat16, float>>);
+  kernels::adam_step.set(cpu, DType::f16, each<adam<Float16, float>>);
 }
 
 }  // namespace cutaway::cpu::CUTAWAY_VARIANT

@@ -19,9 +19,15 @@ struct OptimArgs {
   bool nesterov = false, maximize = false, decoupled = false, first = false;
 };
 
+// Steps of several parameters of one type and device; no two of them share memory.
+struct OptimListArgs {
+  const OptimArgs* list = nullptr;  // host
+  int64_t count = 0;
+};
+
 namespace kernels {
-inline constinit Kernel<OptimArgs> sgd_step{"sgd_step"};
-inline constinit Kernel<OptimArgs> adam_step{"adam_step"};
+inline constinit Kernel<OptimListArgs> sgd_step{"sgd_step"};
+inline constinit Kernel<OptimListArgs> adam_step{"adam_step"};
 }  // namespace kernels
 
 }  // namespace cutaway

@@ -19,7 +19,10 @@ struct Walk {
   // Offsets of element number `linear`.
   CUTAWAY_HD void at(I linear, I (&offset)[S]) const {
     for (int s = 0; s < S; ++s) offset[s] = 0;
-    for (int d = rank - 1; d >= 0; --d) {
+    // Unrolled, so that a GPU finds the sizes at fixed places of the arguments.
+    CUTAWAY_UNROLL
+    for (int d = kMaxRank - 1; d >= 0; --d) {
+      if (d >= rank) continue;
       const I q = d ? linear / size[d] : 0, c = linear - q * size[d];
       for (int s = 0; s < S; ++s) offset[s] += c * stride[s][d];
       linear = q;

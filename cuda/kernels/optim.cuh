@@ -5,7 +5,8 @@
 #include <cutaway/core/math/half.h>
 #include <cutaway/cuda/device/walk.h>
 
-// Optimiser steps: every array is read once and written once, 16 bytes of a state at a time.
+// Optimiser steps: every array is read once and written once, 16 bytes of a state at a time, for
+// many parameters in one launch.
 namespace cutaway::cuda::CUTAWAY_TARGET {
 
 // A step of one element; S: type of states and arithmetic. The constants are made on the host.
@@ -15,6 +16,7 @@ struct SgdStep {
   S lr, decay, mu, keep, scale;
   bool first, nesterov, use[1];
 
+  SgdStep() = default;
   explicit SgdStep(const OptimArgs& a)
       : lr(S(a.lr)),
         decay(S(a.weight_decay)),
@@ -43,6 +45,7 @@ struct AdamStep {
   S beta1, beta2, other1, other2, eps, step, root2, shrink, decay, scale;
   bool use[3];
 
+  AdamStep() = default;
   explicit AdamStep(const OptimArgs& a)
       : beta1(S(a.beta1)),
         beta2(S(a.beta2)),
@@ -99,40 +102,71 @@ DEVICE void step_at(const OptimPointers<Step::kStates>& a, const Step& step, int
   }
 }
 
+// Parameters of one launch: small ones would not fill the device, each alone.
+inline constexpr int kOptimList = 24;
+inline constexpr unsigned kOptimThreads = 256;
+
+template <class Step>
+struct OptimList {
+  struct Item {
+    OptimPointers<Step::kStates> arrays;
+    Step step;
+    unsigned first_block;
+    bool vectors;  // all arrays are aligned for 16 bytes of a state at a time
+  };
+  Item item[kOptimList];
+  int count = 0;
+  unsigned blocks = 0;
+};
+
 template <class T, class S, class Step, int W>
-KERNEL optim_step(OptimPointers<Step::kStates> a, Step step) {
-  const int64_t i = W * thread_number();
-  if (i + W <= a.n) {
-    step_at<W, T, S>(a, step, i);
+KERNEL optim_step(OptimList<Step> list) {
+  int t = 0;
+  while (t + 1 < list.count && list.item[t + 1].first_block <= blockIdx.x) ++t;
+  const auto& item = list.item[t];
+  const int64_t block = blockIdx.x - item.first_block;
+  const int64_t i = W * (block * kOptimThreads + threadIdx.x), n = item.arrays.n;
+  if (item.vectors && i + W <= n) {
+    step_at<W, T, S>(item.arrays, item.step, i);
   } else {
-    for (int64_t k = i; k < a.n; ++k) step_at<1, T, S>(a, step, k);
+    for (int64_t k = i; k < n && k < i + W; ++k) step_at<1, T, S>(item.arrays, item.step, k);
   }
 }
 
 template <class T, class S, class Step>
-void run_optim(const char* name, const OptimArgs& a) {
-  if (a.n == 0) return;
+void run_optim(const char* name, const OptimListArgs& args) {
   constexpr int kWidth = 16 / sizeof(S);
-  OptimPointers<Step::kStates> p{a.param, a.grad, {}, a.n};
-  bool vectors = is_aligned(a.param, kWidth * sizeof(T)) && is_aligned(a.grad, kWidth * sizeof(T));
-  for (int k = 0; k < Step::kStates; ++k) {
-    p.state[k] = a.state[k];
-    vectors = vectors && is_aligned(a.state[k], 16);
+  OptimList<Step> list{};
+  const auto send = [&] {
+    if (list.count == 0) return;
+    launch({.name = name, .grid = {list.blocks}, .block = {kOptimThreads}, .sync = Sync::none},
+           optim_step<T, S, Step, kWidth>, list);
+    list.count = 0;
+    list.blocks = 0;
+  };
+  for (int64_t k = 0; k < args.count; ++k) {
+    const OptimArgs& a = args.list[k];
+    if (a.n == 0) continue;
+    OptimPointers<Step::kStates> p{a.param, a.grad, {}, a.n};
+    bool vectors =
+        is_aligned(a.param, kWidth * sizeof(T)) && is_aligned(a.grad, kWidth * sizeof(T));
+    for (int j = 0; j < Step::kStates; ++j) {
+      p.state[j] = a.state[j];
+      vectors = vectors && is_aligned(a.state[j], 16);
+    }
+    list.item[list.count++] = {p, Step(a), list.blocks, vectors};
+    list.blocks += static_cast<unsigned>(blocks_for(a.n, kWidth * kOptimThreads));
+    if (list.count == kOptimList || list.blocks > (1u << 30)) send();
   }
-  const Step step(a);
-  if (vectors) {
-    launch(one_thread_each(name, blocks_for(a.n, kWidth)), optim_step<T, S, Step, kWidth>, p, step);
-  } else {
-    launch(one_thread_each(name, a.n), optim_step<T, S, Step, 1>, p, step);
-  }
+  send();
 }
 
 template <class T, class S>
-void sgd_step(const OptimArgs& a) {
+void sgd_step(const OptimListArgs& a) {
   run_optim<T, S, SgdStep<S>>("sgd_step", a);
 }
 template <class T, class S>
-void adam_step(const OptimArgs& a) {
+void adam_step(const OptimListArgs& a) {
   run_optim<T, S, AdamStep<S>>("adam_step", a);
 }
 

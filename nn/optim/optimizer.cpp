@@ -1,14 +1,13 @@
 #include <cutaway/nn/optim/optimizer.h>
 
-#include <cmath>
 #include <fmt/format.h>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/error.h>
-#include <cutaway/core/kernels/optim.h>
 #include <cutaway/core/tensor_ops.h>
 
 namespace cutaway::optim {
@@ -18,6 +17,37 @@ void require(bool good, const char* op, const char* what, double got, const char
   if (!good)
     throw ValueError(op, fmt::format("{} is out of range; got {}, need {}", what, got, need));
 }
+
+// Steps that wait to be run by one kernel call: of one type and device, and of storages that
+// differ.
+class Batch {
+ public:
+  explicit Batch(Kernel<OptimListArgs>& kernel) : kernel_(kernel) {}
+
+  void add(const Tensor& p, const Tensor& grad, const OptimArgs& args) {
+    const bool joins = list_.empty() || (p.dtype() == alive_.front().dtype() &&
+                                         p.device() == alive_.front().device());
+    if (!joins || !storages_.insert(p.storage()).second) run();
+    storages_.insert(p.storage());
+    alive_.push_back(p);
+    alive_.push_back(grad);
+    list_.push_back(args);
+  }
+  void run() {
+    if (list_.empty()) return;
+    kernel_(alive_.front().device(), alive_.front().dtype(),
+            {list_.data(), static_cast<int64_t>(list_.size())});
+    list_.clear();
+    alive_.clear();
+    storages_.clear();
+  }
+
+ private:
+  Kernel<OptimListArgs>& kernel_;
+  std::vector<OptimArgs> list_;
+  std::vector<Tensor> alive_;
+  std::set<const void*> storages_;
+};
 
 }  // namespace
 
@@ -49,20 +79,24 @@ Tensor Optimizer::zero_moment(const Tensor& p) {
 
 void Optimizer::step() {
   NoGradGuard no_grad;
+  Batch batch(kernel());
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& p = parameters_[i].value;
     const Tensor g = p.grad();
     if (!g.defined()) continue;
     ++states_[i].step;
+    const Tensor grad = contiguous_raw(g);
     if (p.is_contiguous()) {
-      update(p, contiguous_raw(g), states_[i]);
+      batch.add(p, grad, arguments(p, grad, states_[i]));
     } else {
-      Tensor dense = contiguous_raw(p);
-      update(dense, contiguous_raw(g), states_[i]);
+      const Tensor dense = contiguous_raw(p);
+      batch.add(dense, grad, arguments(dense, grad, states_[i]));
+      batch.run();
       copy_elements(p, dense);
     }
     p.storage()->bump(name());
   }
+  batch.run();
 }
 
 void Optimizer::zero_grad() {
@@ -136,7 +170,7 @@ std::vector<const char*> Sgd::moment_names() const {
   return {"momentum_buffer"};
 }
 
-void Sgd::update(const Tensor& p, const Tensor& g, State& s) {
+OptimArgs Sgd::arguments(const Tensor& p, const Tensor& g, State& s) {
   OptimArgs a{.n = p.numel(), .param = p.raw(), .grad = g.raw()};
   a.lr = lr_;
   a.weight_decay = options_.weight_decay;
@@ -151,7 +185,7 @@ void Sgd::update(const Tensor& p, const Tensor& g, State& s) {
     if (a.first) s.moments[0] = zero_moment(p);
     a.state[0] = s.moments[0].raw();
   }
-  kernels::sgd_step(p.device(), p.dtype(), a);
+  return a;
 }
 
 Adam::Adam(NamedTensors parameters, AdamOptions o, bool decoupled)
@@ -167,7 +201,7 @@ std::vector<const char*> Adam::moment_names() const {
   return {"exp_avg", "exp_avg_sq"};
 }
 
-void Adam::update(const Tensor& p, const Tensor& g, State& s) {
+OptimArgs Adam::arguments(const Tensor& p, const Tensor& g, State& s) {
   OptimArgs a{.n = p.numel(), .param = p.raw(), .grad = g.raw()};
   for (size_t k = 0; k < moment_names().size(); ++k) {
     if (!s.moments[k].defined()) s.moments[k] = zero_moment(p);
@@ -183,7 +217,7 @@ void Adam::update(const Tensor& p, const Tensor& g, State& s) {
   a.maximize = options_.maximize;
   a.decoupled = decoupled_;
   a.grad_scale = grad_scale_;
-  kernels::adam_step(p.device(), p.dtype(), a);
+  return a;
 }
 
 double grad_norm(const NamedTensors& parameters, double p) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <vector>
+
+#include <cutaway/core/kernels/optim.h>
 #include <cutaway/nn/module.h>
 
 namespace cutaway::optim {
@@ -43,7 +46,9 @@ class Optimizer {
   };
   virtual const char* name() const = 0;
   virtual std::vector<const char*> moment_names() const = 0;
-  virtual void update(const Tensor& parameter, const Tensor& grad, State& state) = 0;
+  // What the kernel is to do for one parameter; makes its moments when they are missing.
+  virtual OptimArgs arguments(const Tensor& parameter, const Tensor& grad, State& state) = 0;
+  virtual Kernel<OptimListArgs>& kernel() const = 0;
   // A zero tensor of the state type, shaped like the parameter.
   static Tensor zero_moment(const Tensor& parameter);
 
@@ -69,7 +74,8 @@ class Sgd : public Optimizer {
  protected:
   const char* name() const override { return "SGD"; }
   std::vector<const char*> moment_names() const override;
-  void update(const Tensor& parameter, const Tensor& grad, State& state) override;
+  OptimArgs arguments(const Tensor& parameter, const Tensor& grad, State& state) override;
+  Kernel<OptimListArgs>& kernel() const override { return kernels::sgd_step; }
 
  private:
   SgdOptions options_;
@@ -90,7 +96,8 @@ class Adam : public Optimizer {
  protected:
   const char* name() const override { return decoupled_ ? "AdamW" : "Adam"; }
   std::vector<const char*> moment_names() const override;
-  void update(const Tensor& parameter, const Tensor& grad, State& state) override;
+  OptimArgs arguments(const Tensor& parameter, const Tensor& grad, State& state) override;
+  Kernel<OptimListArgs>& kernel() const override { return kernels::adam_step; }
 
  private:
   AdamOptions options_;

@@ -1,6 +1,8 @@
 #include <cutaway/core/kernels/optim.h>
 #include <cutaway/cuda/emu/counters.h>
 
+#include <memory>
+
 #include <tests/cuda/both_devices.h>
 
 namespace cutaway::cuda::emu {
@@ -8,20 +10,21 @@ namespace {
 
 // Steps from the same state on both devices; `skip` shifts all arrays from their alignment.
 template <class T>
-void compare_steps(Kernel<OptimArgs>& kernel, OptimArgs a, int states, size_t skip) {
+void compare_steps(Kernel<OptimListArgs>& kernel, OptimArgs a, int states, size_t skip) {
   using S = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const size_t n = size_t(a.n) + skip;
   std::vector<S> square = some<S>(n, 4);
   for (S& v : square) v = v * v;
   Both<T> param(some<T>(n, 1)), grad(some<T>(n, 2));
   Both<S> first(some<S>(n, 3)), second(square), third(square);
+  OptimArgs b;
   run_both(kernel, TypeOf<T>::value, [&](DeviceKind kind) {
-    OptimArgs b = a;
+    b = a;
     b.param = param.on(kind) + skip;
     b.grad = grad.on(kind) + skip;
     Both<S>* all[] = {&first, &second, &third};
     for (int k = 0; k < states; ++k) b.state[k] = all[k]->on(kind) + skip;
-    return b;
+    return OptimListArgs{&b, 1};
   });
   param.expect_near(TypeOf<T>::kTolerance, kernel.name);
   first.expect_near(TypeOf<S>::kTolerance, "first state");
@@ -68,10 +71,43 @@ TEST(CudaOptim, FirstSgdStepDoesNotReadTheBuffer) {
   OptimArgs a{.n = 100, .param = param.get(), .grad = grad.get(), .lr = 1, .momentum = 0.5};
   a.state[0] = buffer.get();
   a.first = true;
-  kernels::sgd_step(kEmuDevice, DType::f32, a);
+  kernels::sgd_step(kEmuDevice, DType::f32, {&a, 1});
   EXPECT_EQ(buffer.values(), grad.values());
 }
-TEST(CudaOptim, NoParameters) { kernels::adam_step(kEmuDevice, DType::f32, OptimArgs{}); }
+TEST(CudaOptim, NoParameters) {
+  const OptimArgs empty;
+  kernels::adam_step(kEmuDevice, DType::f32, {});
+  kernels::adam_step(kEmuDevice, DType::f32, {&empty, 1});
+}
+TEST(CudaOptim, ManyParametersInFewLaunches) {
+  std::vector<std::unique_ptr<Both<float>>> params, grads, firsts, seconds;
+  for (size_t i = 0; i < 30; ++i) {
+    const size_t n = i == 3 ? 0 : i * 97 % 1500 + 1;
+    params.push_back(std::make_unique<Both<float>>(some<float>(n, i)));
+    grads.push_back(std::make_unique<Both<float>>(some<float>(n, i + 1)));
+    firsts.push_back(std::make_unique<Both<float>>(n, 0.5f));
+    seconds.push_back(std::make_unique<Both<float>>(n, 0.25f));
+  }
+  std::vector<OptimArgs> list;
+  const OptionsScope scope({.count = true});
+  take_collected();
+  run_both(kernels::adam_step, DType::f32, [&](DeviceKind kind) {
+    list.clear();
+    for (size_t i = 0; i < params.size(); ++i) {
+      OptimArgs a = adam_of(int64_t(params[i]->cpu().size()));
+      a.lr = 0.01 * double(i + 1);
+      a.param = params[i]->on(kind);
+      a.grad = grads[i]->on(kind);
+      a.state[0] = firsts[i]->on(kind);
+      a.state[1] = seconds[i]->on(kind);
+      list.push_back(a);
+    }
+    return OptimListArgs{list.data(), int64_t(list.size())};
+  });
+  EXPECT_EQ(take_collected().size(), 2u);
+  for (const auto& p : params) p->expect_near(2e-6, "parameter");
+  for (const auto& m : firsts) m->expect_near(2e-6, "first moment");
+}
 
 // AdamW: parameter and both moments are read and written, the gradient is read.
 TEST(CudaOptim, AdamMovesEveryByteOnce) {
@@ -85,7 +121,7 @@ TEST(CudaOptim, AdamMovesEveryByteOnce) {
   a.state[1] = v.get();
   const OptionsScope scope({.count = true});
   take_collected();
-  kernels::adam_step(kEmuDevice, DType::f32, a);
+  kernels::adam_step(kEmuDevice, DType::f32, {&a, 1});
   const auto list = take_collected();
   ASSERT_EQ(list.size(), 1u);
   EXPECT_EQ(list[0].counters.bytes_read(), 4 * 4 * kN);

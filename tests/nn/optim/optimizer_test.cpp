@@ -224,6 +224,22 @@ TEST(Optimizer, FC_adbd_StateBelongsToNames) {
                ValueError);
 }
 
+// Types change along the list, one parameter is not contiguous and one occurs twice: every step is
+// taken, in the order of the list.
+TEST(Optimizer, ParametersOfAllKindsInOneStep) {
+  Tensor a = tensor({1.0, 2.0}, {.dtype = DType::f32}).set_requires_grad();
+  Tensor b = leaf({3, 4});
+  Tensor c = f64({1, 2, 3, 4}).reshape({2, 2}).t().set_requires_grad();
+  a.set_grad(tensor({1.0, 2.0}, {.dtype = DType::f32}));
+  b.set_grad(f64({1, 1}));
+  c.set_grad(f64({1, 2, 3, 4}).reshape({2, 2}));
+  ASSERT_FALSE(c.is_contiguous());
+  Sgd sgd({{"a", a}, {"b", b}, {"c", c}, {"a again", a}, {"b again", b}}, {.lr = 0.5});
+  sgd.step();
+  EXPECT_EQ(a.to_vector(), (std::vector<double>{0, 0}));
+  EXPECT_EQ(b.to_vector(), (std::vector<double>{2, 3}));
+  EXPECT_EQ(c.to_vector(), (std::vector<double>{0.5, 2, 0.5, 2}));
+}
 TEST(Optimizer, SgdStateWithoutStepsOfMomentumLoads) {
   Tensor x = leaf({1});
   Sgd plain({{"x", x}}, {.lr = .1});
