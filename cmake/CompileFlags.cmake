@@ -3,6 +3,11 @@
 add_library(cutaway_flags INTERFACE)
 target_compile_options(cutaway_flags INTERFACE
   -Wall -Wextra -Wno-missing-field-initializers -fno-math-errno)
+if(CUTAWAY_FUZZ AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(cutaway_flags INTERFACE
+    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -g1)
+  target_link_options(cutaway_flags INTERFACE -fsanitize=address,undefined)
+endif()
 if(CUTAWAY_SANITIZE)
   target_compile_options(cutaway_flags INTERFACE
     -fsanitize=${CUTAWAY_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -50,7 +50,7 @@ target_link_libraries(cutaway_test_golden PRIVATE cutaway_flags nlohmann_json::n
 
 function(cutaway_add_test_program folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tests/${folder}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/tests/golden/golden\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "/tests/(golden/golden|fuzz/libfuzzer)\\.cpp$")
   if(NOT sources)
     return()
   endif()
@@ -58,6 +58,9 @@ function(cutaway_add_test_program folder)
   add_executable(${target} ${sources})
   cutaway_test_flags(${target})
   target_link_libraries(${target} PRIVATE cutaway_test_golden)
+  if(folder STREQUAL "tools" AND TARGET cutaway_command)
+    add_dependencies(${target} cutaway_command)  # these tests start it
+  endif()
   target_precompile_headers(${target} REUSE_FROM cutaway_test_precompiled)
   set(script ${CMAKE_CURRENT_BINARY_DIR}/generated/tests/${folder}.cmake)
   file(WRITE ${script}
@@ -88,6 +91,8 @@ if(NOT CUTAWAY_SANITIZE)
   find_program(CUTAWAY_PYTHON python3)
   if(CUTAWAY_PYTHON)
     add_test(NAME style COMMAND ${CUTAWAY_PYTHON} tools/check_style.py
+             WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    add_test(NAME fuzz_corpus COMMAND ${CUTAWAY_PYTHON} tests/fuzz/make_corpus.py --check
              WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     add_test(NAME style_rules COMMAND ${CUTAWAY_PYTHON} tests/tools/test_check_style.py
              WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})

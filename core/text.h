@@ -7,6 +7,8 @@ namespace cutaway {
 
 // `text` as a JSON string, with its quotation marks; control characters become spaces.
 std::string json_quoted(std::string_view text);
+// `word` as a shell reads it back: as it is when plain, else in single quotation marks.
+std::string shell_quoted(std::string_view word);
 // "1.50 GiB", "512 bytes".
 std::string bytes_text(int64_t bytes);
 

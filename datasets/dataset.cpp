@@ -1,6 +1,7 @@
 #include <cutaway/datasets/dataset.h>
 
 #include <fmt/format.h>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -71,7 +72,7 @@ Dataset from_csv(const std::string& name, const std::string& path, const std::st
     for (int64_t c = 0; c < width; ++c)
       d.inputs.data<float>()[int64_t(r) * width + c] = float(row[c]);
     targets.data<double>()[r] = row[width];
-    whole = whole && row[width] >= 0 && row[width] == double(int64_t(row[width]));
+    whole = whole && row[width] >= 0 && row[width] < 0x1p62 && row[width] == std::floor(row[width]);
   }
   d.targets = cast_raw(targets, whole ? DType::i64 : DType::f32);
   return d;

@@ -50,7 +50,7 @@ Loader::~Loader() { stop_worker(); }
 
 int64_t Loader::batches_per_epoch() const {
   const int64_t n = dataset_.size(), b = options_.batch;
-  return options_.drop_last ? n / b : (n + b - 1) / b;
+  return n / b + (!options_.drop_last && n % b != 0);
 }
 
 std::vector<int64_t> Loader::order(int64_t epoch) const {
@@ -146,7 +146,8 @@ bool Loader::next(Batch& batch) {
     order_epoch_ = position_.epoch;
   }
   if (options_.prefetch <= 0) {
-    batch = make_batch(order_, position_.batch++);
+    batch = make_batch(order_, position_.batch);
+    ++position_.batch;  // only when there is a batch
     return true;
   }
   if (!worker_.joinable()) start_worker();

@@ -50,8 +50,11 @@ Tensor parse_idx(const std::string& name, const uint8_t* data, int64_t bytes) {
   bool overflow = false;
   for (int d = 0; d < rank; ++d) {
     sizes.push_back(big_endian(data + 4 + 4 * d));
-    overflow = __builtin_mul_overflow(need, sizes.back(), &need) || overflow;
+    // Zeros aside: no product of sizes may wrap, whatever their order.
+    const int64_t factor = std::max<int64_t>(sizes.back(), 1);
+    overflow = __builtin_mul_overflow(need, factor, &need) || overflow;
   }
+  if (sizes.contains(0)) need = 0;
   const int64_t have = bytes - 4 - 4 * rank;
   if (overflow || need != have) {
     fail("idx", name,
@@ -125,6 +128,25 @@ std::vector<Row> split_rows(const std::string& name, const std::string& text, ch
   return rows;
 }
 
+// Whether a decimal number that f64 cannot hold is a tiny one, by its power of ten: the place of
+// its first digit other than 0, counted from the point, plus the exponent.
+bool is_tiny(std::string_view number) {
+  const size_t e = std::min(number.find_first_of("eE"), number.size());
+  const std::string_view mantissa = number.substr(0, e);
+  const size_t point = std::min(mantissa.find('.'), e),
+               first = std::min(mantissa.find_first_of("123456789"), e);
+  int64_t power = int64_t(point) - int64_t(first);
+  if (e < number.size()) {
+    const std::string_view exponent = number.substr(e + 1);
+    if (exponent.size() > 12) return exponent[0] == '-';  // no mantissa can make up for it
+    int64_t shift = 0;
+    std::from_chars(exponent.data() + (exponent[0] == '+'), exponent.data() + exponent.size(),
+                    shift);
+    power += shift;
+  }
+  return power < 0;
+}
+
 // Strict decimal number, the same under every locale; blanks around it are allowed. A whole number
 // that f64 cannot hold exactly is not silently rounded.
 enum class Number { yes, no, overflow, inexact };
@@ -139,9 +161,8 @@ Number parse_number(const std::string& cell, double& value) {
   if (begin == end || stop != end) return Number::no;
   if (error == std::errc::result_out_of_range) {
     // from_chars reports both ends; a tiny number is 0 to f64's resolution.
-    return std::string_view(begin, size_t(end - begin)).find("e-") != std::string_view::npos
-               ? Number::yes
-               : Number::overflow;
+    value = 0;
+    return is_tiny({begin, size_t(end - begin)}) ? Number::yes : Number::overflow;
   }
   if (error != std::errc()) return Number::no;
   if (std::fabs(value) >= 9007199254740992.0 &&
@@ -149,7 +170,8 @@ Number parse_number(const std::string& cell, double& value) {
           std::string_view::npos) {
     int64_t whole = 0;
     const auto [wstop, werror] = std::from_chars(begin, end, whole);
-    if (wstop != end || werror != std::errc() || int64_t(value) != whole) return Number::inexact;
+    if (wstop != end || werror != std::errc() || value >= 0x1p63 || int64_t(value) != whole)
+      return Number::inexact;
   }
   return Number::yes;
 }

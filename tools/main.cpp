@@ -1,7 +1,9 @@
 // The cutaway command: one program, one source file a subcommand.
 #include <fmt/format.h>
+#include <charconv>
 #include <cstdlib>
 #include <exception>
+#include <limits>
 
 #include <cutaway/core/device.h>
 #include <cutaway/core/error.h>
@@ -12,15 +14,29 @@
 #include <tools/commands.h>
 
 namespace cutaway::tools {
+namespace {
+
+// CLI11 alone would wrap -1 and cap what is too large.
+const CLI::Validator kWholeNumber(
+    [](std::string& text) {
+      uint64_t value = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      const bool whole = error == std::errc() && end == text.data() + text.size() && !text.empty();
+      return whole ? std::string() : "need a whole number from 0 to 2^64 - 1; got " + text;
+    },
+    "UINT", "whole number");
+
+}  // namespace
 
 void add_common(CLI::App& command, Common& c) {
   command.add_option("--seed", c.seed, "Seed of every random number (0 … 18446744073709551615)")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(kWholeNumber);
   command
       .add_option("--threads", c.threads,
                   "Threads of kernels and BLAS; 0 takes all cores, more than 256 are capped")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()));
   command.add_option("--device", c.device, "cpu, cuda or emu")->capture_default_str();
   command.add_option("--out", c.out, "Folder for results");
   command.add_flag("--quiet", c.quiet, "Print results only");

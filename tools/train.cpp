@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <cutaway/core/error.h>
+#include <cutaway/core/text.h>
 #include <cutaway/models/train/run_folder.h>
 #include <cutaway/models/train/run_report.h>
 #include <cutaway/models/train/trainer.h>
@@ -25,7 +26,21 @@ std::string run_stem(const train::TrainConfig& c) {
   return c.model + "-" + data;
 }
 
-int run_train(TrainArgs& a) {
+// What a run was begun with stands in its folder; giving it again would be ignored silently.
+void refuse_with_resume(const CLI::App& command) {
+  for (const CLI::Option* o : command.get_options()) {
+    const std::string name = o->get_single_name();
+    const bool free = name == "resume" || name == "stop-after" || name == "threads" ||
+                      name == "device" || name == "quiet";
+    if (o->count() > 0 && !free) {
+      throw ValueError("train", fmt::format("--{} cannot be changed on --resume", name),
+                       "leave it out: config.json of the run holds it");
+    }
+  }
+}
+
+int run_train(TrainArgs& a, const CLI::App& command) {
+  if (!a.resume.empty()) refuse_with_resume(command);
   apply_common(a.common);
   a.config.seed = a.common.seed;
   a.config.device = a.common.device;
@@ -42,10 +57,12 @@ int run_train(TrainArgs& a) {
   fmt::print("test accuracy {:.2f} %   loss {:.4f}   {} steps in {:.1f} s\n",
              100 * outcome.test.accuracy, outcome.test.loss, outcome.step, outcome.seconds);
   fmt::print("report  {}/report.html   pictures  {}/plots/\n", folder, folder);
+  const char* other = test.inputs.dim() == 4 ? "lenet" : "mlp";
   say(a.common.quiet,
       fmt::format("\nNext:  cutaway predict --run {} --index 0..9      shows single test images\n"
-                  "       cutaway train --model lenet --data {} --epochs 5    trains another model",
-                  folder, resume ? train::read_config(folder).data : a.config.data));
+                  "       cutaway train --model {} --data {} --epochs 5    trains another model",
+                  shell_quoted(folder), other,
+                  shell_quoted(resume ? train::read_config(folder).data : a.config.data)));
   return 0;
 }
 
@@ -79,7 +96,7 @@ void add_train(CLI::App& app, int& status) {
       ->capture_default_str();
   c->add_option("--stop-after", a->stop_after, "Save and stop after this many steps");
   c->add_option("--resume", a->resume, "Go on with the run in this folder");
-  c->callback([a, &status] { status = run_train(*a); });
+  c->callback([a, c, &status] { status = run_train(*a, *c); });
 }
 
 }  // namespace cutaway::tools

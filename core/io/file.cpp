@@ -13,6 +13,11 @@
 
 namespace cutaway::io {
 namespace fs = std::filesystem;
+namespace {
+
+int64_t memory_bytes() { return int64_t(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE); }
+
+}  // namespace
 
 Bytes read_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -24,6 +29,10 @@ Bytes read_file(const std::string& path) {
   struct stat info {};
   if (::fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) {
     throw IoError("read", fmt::format("{} is a folder, not a file", path));
+  }
+  if (S_ISREG(info.st_mode) && info.st_size > memory_bytes()) {
+    throw IoError("read", fmt::format("{} has {} bytes, more than this machine's memory", path,
+                                      int64_t(info.st_size)));
   }
   Bytes bytes(S_ISREG(info.st_mode) ? size_t(info.st_size) : 0);
   size_t have = 0;
@@ -62,7 +71,8 @@ Bytes gunzip(std::span<const uint8_t> packed, const std::string& name, int64_t l
     const int status = inflate(&z, Z_NO_FLUSH);
     used += room - z.avail_out;
     if (int64_t(used) > limit) {
-      throw IoError("gunzip", fmt::format("{} unpacks to more than {} bytes", name, limit));
+      throw IoError("gunzip", fmt::format("{} unpacks to more than {} bytes", name, limit),
+                    "unpack it with gunzip first");
     }
     if (status == Z_STREAM_END) {
       if (z.avail_in == 0 && left == 0) break;
@@ -85,7 +95,7 @@ Bytes gunzip(std::span<const uint8_t> packed, const std::string& name, int64_t l
 Bytes read_maybe_gzip(const std::string& path, int64_t limit) {
   Bytes bytes = read_file(path);
   if (bytes.size() < 2 || bytes[0] != 0x1f || bytes[1] != 0x8b) return bytes;
-  return gunzip(bytes, path, limit);
+  return gunzip(bytes, path, limit > 0 ? limit : memory_bytes() / 4);
 }
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/io/file.h>
@@ -44,6 +45,8 @@ class Header {
       if (seen_.find(key, at + 1) != std::string::npos)
         fail(file_, std::string("the header repeats ") + key);
     }
+    blanks();
+    if (at_ != text_.size()) fail(file_, fmt::format("header: text after it, at byte {}", at_));
   }
   std::string descr;
   bool fortran = false;
@@ -127,7 +130,8 @@ Type type_of(const std::string& file, const std::string& descr) {
       {"u1", {DType::u8, 1}},       {"b1", {DType::boolean, 1}}, {"i2", {DType::i32, 2, 's'}},
       {"u2", {DType::i32, 2, 'u'}}, {"u4", {DType::i64, 4, 'u'}}};
   for (const auto& [name, type] : known) {
-    if (code == name && std::strchr("<>=|", descr[0])) return type;
+    if (code == name && std::string_view("<>=|").find(descr[0]) != std::string_view::npos)
+      return type;
   }
   fail(file, "unsupported type '" + descr + "'; need f8 f4 f2 i8 i4 i2 i1 u1 u2 u4 b1");
 }
@@ -179,7 +183,7 @@ Tensor parse_npy(const std::string& name, const uint8_t* data, int64_t bytes) {
   const Type type = type_of(name, header.descr);
   int64_t need = type.width;
   for (int64_t n : header.sizes) {
-    if (n && __builtin_mul_overflow(need, n, &need))
+    if (n && __builtin_mul_overflow(need, n, &need))  // zeros aside: no product may wrap
       fail(name, "sizes " + to_string(header.sizes) + " are too large");
   }
   if (header.sizes.contains(0)) need = 0;

@@ -115,12 +115,11 @@ Entry parse_entry(const std::string& file, const std::string& name, const nlohma
   bool overflow = false;
   for (const auto& n : j["shape"]) {
     e.sizes.push_back(whole_number(n, file, name));
-    overflow = __builtin_mul_overflow(bytes, e.sizes.back(), &bytes) || overflow;
+    // Zeros aside: no product of sizes may wrap, whatever their order.
+    const int64_t factor = std::max<int64_t>(e.sizes.back(), 1);
+    overflow = __builtin_mul_overflow(bytes, factor, &bytes) || overflow;
   }
-  if (e.sizes.contains(0)) {
-    bytes = 0;
-    overflow = false;
-  }
+  if (e.sizes.contains(0)) bytes = 0;
   if (overflow || bytes != e.end - e.begin) {
     fail(file, fmt::format("tensor {}: {} {} needs {} bytes, data_offsets give {}", name, type,
                            to_string(e.sizes), overflow ? "too many" : std::to_string(bytes),
@@ -225,7 +224,12 @@ void save_safetensors(const std::string& path, const TensorFile& file) {
                     {"data_offsets", {at, at + bytes}}};
     at += bytes;
   }
-  std::string text = header.dump();
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::exception&) {
+    throw IoError("safetensors", path + ": a name or a metadata text is not UTF-8");
+  }
   text.append((8 - text.size() % 8) % 8, ' ');
   const uint64_t length = text.size();
   AtomicFile out(path);

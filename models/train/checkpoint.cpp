@@ -8,6 +8,7 @@
 #include <cutaway/core/io/file.h>
 #include <cutaway/core/io/safetensors.h>
 #include <cutaway/core/rng.h>
+#include <cutaway/models/train/json_fields.h>
 
 namespace cutaway::train {
 namespace {
@@ -25,21 +26,37 @@ nn::NamedTensors as_named(const io::TensorFile& file) {
   return list;
 }
 
-nlohmann::json read_state(const std::string& path) {
-  const io::Bytes bytes = io::read_file(path);
-  auto json = nlohmann::json::parse(bytes.begin(), bytes.end(), nullptr, false);
-  if (!json.is_object()) throw IoError("checkpoint", path + ": is not JSON");
-  return json;
+// state.json: where the run stood, and the generator.
+void read_state(const std::string& path, Progress& p, Generator& g) {
+  const nlohmann::json j = read_json_object("checkpoint", path);
+  const auto count = [&](const char* name) {
+    return json_field<int64_t>("checkpoint", j, name, path);
+  };
+  const auto bits = [&](const char* name) {
+    return json_field<uint64_t>("checkpoint", j, name, path);
+  };
+  if (count("format") != 1) {
+    throw IoError("checkpoint", path + ": was written by a newer version");
+  }
+  p.step = count("step");
+  p.position = {count("epoch"), count("batch")};
+  p.loss_sum = json_field<double>("checkpoint", j, "loss_sum", path);
+  p.correct = count("correct");
+  p.seen = count("seen");
+  p.rows = count("rows");
+  p.best_accuracy = json_field<double>("checkpoint", j, "best_accuracy", path);
+  g = {bits("rng_seed"), bits("rng_stream"), bits("rng_offset")};
 }
 
-// A number of state.json; hostile or damaged files get one clear error.
-template <class T>
-T field(const nlohmann::json& j, const char* name, const std::string& path) {
-  const auto found = j.find(name);
-  if (found == j.end() || !found->is_number()) {
-    throw IoError("checkpoint", fmt::format("{}: \"{}\" is missing or not a number", path, name));
+// Loads a file of tensors into something by name; what does not fit is an error of that file.
+template <class Target>
+void load_into(Target& target, const std::string& path) {
+  const nn::NamedTensors tensors = as_named(io::load_safetensors(path));
+  try {
+    target.load_state_dict(tensors);
+  } catch (const Error& e) {
+    throw IoError("checkpoint", path + " does not fit: " + e.what());
   }
-  return found->get<T>();
 }
 
 }  // namespace
@@ -119,26 +136,17 @@ Progress load_checkpoint(const std::string& folder, nn::Module& model,
                          optim::Optimizer& optimizer) {
   const std::string path = latest_checkpoint(folder);
   if (path.empty()) throw IoError("checkpoint", "there is no complete checkpoint in " + folder);
-  const std::string state_path = path + "/state.json";
-  const nlohmann::json j = read_state(state_path);
-  if (field<int64_t>(j, "format", state_path) != 1) {
-    throw IoError("checkpoint", state_path + ": was written by a newer version");
-  }
   Progress p;
-  p.step = field<int64_t>(j, "step", state_path);
-  p.position = {field<int64_t>(j, "epoch", state_path), field<int64_t>(j, "batch", state_path)};
-  p.loss_sum = field<double>(j, "loss_sum", state_path);
-  p.correct = field<int64_t>(j, "correct", state_path);
-  p.seen = field<int64_t>(j, "seen", state_path);
-  p.rows = field<int64_t>(j, "rows", state_path);
-  p.best_accuracy = field<double>(j, "best_accuracy", state_path);
-  const Generator g{field<uint64_t>(j, "rng_seed", state_path),
-                    field<uint64_t>(j, "rng_stream", state_path),
-                    field<uint64_t>(j, "rng_offset", state_path)};
-  const io::TensorFile weights = io::load_safetensors(path + "/model.safetensors");
-  const io::TensorFile moments = io::load_safetensors(path + "/optim.safetensors");
-  model.load_state_dict(as_named(weights));
-  optimizer.load_state_dict(as_named(moments));
+  Generator g;
+  read_state(path + "/state.json", p, g);
+  const nn::NamedTensors moments_before = optimizer.state_dict();
+  load_into(optimizer, path + "/optim.safetensors");
+  try {
+    load_into(model, path + "/model.safetensors");
+  } catch (...) {
+    optimizer.load_state_dict(moments_before);
+    throw;
+  }
   default_generator() = g;
   return p;
 }
@@ -156,7 +164,7 @@ void load_weights(const std::string& path, nn::Module& model) {
     }
     if (file == path) throw IoError("checkpoint", "there is no complete checkpoint in " + path);
   }
-  model.load_state_dict(as_named(io::load_safetensors(file)));
+  load_into(model, file);
 }
 
 }  // namespace cutaway::train

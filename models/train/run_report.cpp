@@ -5,6 +5,7 @@
 #include <cutaway/core/dispatch.h>
 #include <cutaway/core/io/file.h>
 #include <cutaway/core/parallel.h>
+#include <cutaway/core/text.h>
 #include <cutaway/models/report/svg.h>
 #include <cutaway/models/train/progress.h>
 
@@ -97,7 +98,8 @@ void write_report(const ReportInput& in) {
   const std::string command = fmt::format(
       "cutaway train --model {} --data {} --epochs {} --batch {} --optimizer {} --lr {} "
       "--weight-decay {} --schedule {} --seed {}",
-      c.model, c.data, c.epochs, c.batch, c.optimizer, c.lr, c.weight_decay, c.schedule, c.seed);
+      c.model, shell_quoted(c.data), c.epochs, c.batch, c.optimizer, c.lr, c.weight_decay,
+      c.schedule, c.seed);
   std::string html =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" +
       report::escape(c.model + " on " + c.data) +

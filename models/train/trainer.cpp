@@ -16,8 +16,10 @@
 #include <cutaway/core/io/tfevents.h>
 #include <cutaway/core/parallel.h>
 #include <cutaway/core/rng.h>
+#include <cutaway/core/text.h>
 #include <cutaway/datasets/loader.h>
 #include <cutaway/models/train/checkpoint.h>
+#include <cutaway/models/train/json_fields.h>
 #include <cutaway/models/train/progress.h>
 #include <cutaway/models/train/run_folder.h>
 #include <cutaway/models/train/run_report.h>
@@ -38,12 +40,16 @@ void require(bool good, const std::string& rule) {
 }
 
 void check_config(const TrainConfig& c) {
-  require(c.epochs >= 0, fmt::format("epochs must be ≥ 0; got {}", c.epochs));
-  require(c.batch >= 1, fmt::format("batch must be ≥ 1; got {}", c.batch));
+  require(c.epochs >= 0 && c.epochs <= kLargestCount,
+          fmt::format("epochs must be 0 to 2^53; got {}", c.epochs));
+  require(c.batch >= 1 && c.batch <= kLargestCount,
+          fmt::format("batch must be 1 to 2^53; got {}", c.batch));
   require(c.lr >= 0 && std::isfinite(c.lr),
           fmt::format("lr must be a finite number ≥ 0; got {}", c.lr));
-  require(c.weight_decay >= 0, fmt::format("weight decay must be ≥ 0; got {}", c.weight_decay));
-  require(c.clip >= 0, fmt::format("clip must be ≥ 0; got {}", c.clip));
+  require(c.weight_decay >= 0 && std::isfinite(c.weight_decay),
+          fmt::format("weight decay must be a finite number ≥ 0; got {}", c.weight_decay));
+  require(c.clip >= 0 && std::isfinite(c.clip),
+          fmt::format("clip must be a finite number ≥ 0; got {}", c.clip));
   require(c.checkpoint_every >= 1,
           fmt::format("checkpoint-every must be ≥ 1; got {}", c.checkpoint_every));
   require(c.log_every >= 1, fmt::format("log-every must be ≥ 1; got {}", c.log_every));
@@ -121,11 +127,27 @@ class Run {
     optimizer_ = make_optimizer(config, model_->parameters());
     loader_.emplace(train_set_, data::LoaderOptions{
                                     .batch = config.batch, .shuffle = true, .seed = config.seed});
-    total_steps_ = config.epochs * loader_->batches_per_epoch();
+    require(!__builtin_mul_overflow(config.epochs, loader_->batches_per_epoch(), &total_steps_),
+            fmt::format("epochs × batches must fit in 64 bits; got {} × {}", config.epochs,
+                        loader_->batches_per_epoch()));
     scheduler_.emplace(*optimizer_, make_schedule(config, total_steps_));
     const bool has_checkpoint = !latest_checkpoint(folder_.file("checkpoint")).empty();
     if (resume && has_checkpoint) {
       progress_ = load_checkpoint(folder_.file("checkpoint"), *model_, *optimizer_);
+      const int64_t batches = loader_->batches_per_epoch();
+      if (progress_.position.batch > batches) {
+        throw IoError("checkpoint", fmt::format("{} stands at batch {} of an epoch, {} has {}",
+                                                folder_.file("checkpoint"),
+                                                progress_.position.batch, config.data, batches));
+      }
+      const data::Loader::Position at = progress_.position;
+      const bool whole_epochs = at.epoch <= kLargestCount / std::max<int64_t>(batches, 1);
+      if (!whole_epochs || progress_.step != at.epoch * batches + at.batch) {
+        throw IoError("checkpoint",
+                      fmt::format("{} was made with another --batch or other data: step {} is not "
+                                  "batch {} of epoch {}",
+                                  folder_.file("checkpoint"), progress_.step, at.batch, at.epoch));
+      }
       loader_->seek(progress_.position);
       scheduler_->set_counter(progress_.step);
     }
@@ -143,7 +165,7 @@ class Run {
       if (!run_epoch(stop_at)) {
         save();
         say(fmt::format("saved at step {}.  Go on with:  cutaway train --resume {}", progress_.step,
-                        folder_.path()));
+                        shell_quoted(folder_.path())));
         outcome.step = progress_.step;
         outcome.seconds = seconds_since(begin_);
         return outcome;
@@ -288,9 +310,16 @@ zoo::Task task_of(const data::Dataset& d) {
     throw ValueError("train", fmt::format("{} has no class numbers as targets; got {}", d.name,
                                           name_of(d.targets.dtype())));
   }
+  constexpr int64_t kMostClasses = 10000;
   int64_t most = -1;
   const int64_t* y = d.targets.data<int64_t>();
-  for (int64_t i = 0; i < d.size(); ++i) most = std::max(most, y[i]);
+  for (int64_t i = 0; i < d.targets.numel(); ++i) {
+    if (y[i] < 0 || y[i] >= kMostClasses) {
+      throw ValueError("train", fmt::format("{}: example {} has the class number {}; need 0 to {}",
+                                            d.name, i, y[i], kMostClasses - 1));
+    }
+    most = std::max(most, y[i]);
+  }
   return {d.inputs.sizes().slice(1, d.inputs.dim()),
           std::max<int64_t>(most + 1, int64_t(d.classes.size()))};
 }
@@ -327,29 +356,32 @@ Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, int64_t bat
 
 TrainConfig read_config(const std::string& folder) {
   const std::string path = folder + "/config.json";
-  const io::Bytes bytes = io::read_file(path);
-  const auto j = nlohmann::json::parse(bytes.begin(), bytes.end(), nullptr, false);
-  if (!j.is_object()) throw IoError("config", path + ": is not JSON");
+  const nlohmann::json j = read_json_object("config", path);
+  const auto text = [&](const char* name) {
+    return json_field<std::string>("config", j, name, path);
+  };
+  const auto count = [&](const char* name) { return json_field<int64_t>("config", j, name, path); };
+  const auto number = [&](const char* name) { return json_field<double>("config", j, name, path); };
   TrainConfig c;
+  c.model = text("model");
+  c.data = text("data");
+  c.epochs = count("epochs");
+  c.batch = count("batch");
+  c.optimizer = text("optimizer");
+  c.lr = number("lr");
+  c.weight_decay = number("weight_decay");
+  c.momentum = number("momentum");
+  c.schedule = text("schedule");
+  c.clip = number("clip");
+  c.seed = json_field<uint64_t>("config", j, "seed", path);
+  c.checkpoint_every = count("checkpoint_every");
+  c.log_every = count("log_every");
+  if (j.contains("device")) c.device = text("device");  // not in files of the first version
   try {
-    c.model = j.at("model").get<std::string>();
-    c.data = j.at("data").get<std::string>();
-    c.epochs = j.at("epochs").get<int64_t>();
-    c.batch = j.at("batch").get<int64_t>();
-    c.optimizer = j.at("optimizer").get<std::string>();
-    c.lr = j.at("lr").get<double>();
-    c.weight_decay = j.at("weight_decay").get<double>();
-    c.momentum = j.at("momentum").get<double>();
-    c.schedule = j.at("schedule").get<std::string>();
-    c.clip = j.at("clip").get<double>();
-    c.seed = j.at("seed").get<uint64_t>();
-    c.checkpoint_every = j.at("checkpoint_every").get<int64_t>();
-    c.log_every = j.at("log_every").get<int64_t>();
-    c.device = j.value("device", "cpu");  // not in files of the first version
-  } catch (const nlohmann::json::exception& e) {
-    throw IoError("config", fmt::format("{}: {}", path, e.what()));
+    check_config(c);
+  } catch (const ValueError& e) {
+    throw IoError("config", path + ": " + e.what());
   }
-  check_config(c);
   return c;
 }
 
@@ -364,7 +396,11 @@ TrainOutcome train(const TrainConfig& config, const std::string& folder, bool re
   std::error_code ignored;
   // A path is stored absolute, so that resuming works from any folder.
   if (std::filesystem::exists(c.data, ignored)) c.data = std::filesystem::absolute(c.data).string();
-  data::open(c.data, "train");  // fail before a folder is made
+  {  // fail before a folder is made
+    const auto model = zoo::make_model(c.model, task_of(data::open(c.data, "train")));
+    make_optimizer(c, model->parameters());
+    make_schedule(c, 1);
+  }
   RunFolder run_folder = RunFolder::create(folder);
   io::write_file_atomic(run_folder.file("config.json"), config_json(c).dump(2) + "\n");
   return Run(c, std::move(run_folder), false, settings).go();

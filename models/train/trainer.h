@@ -29,7 +29,7 @@ struct TrainConfig {
 };
 
 // What a model must handle for this data set. Raises ValueError when its targets are not class
-// numbers.
+// numbers from 0 to 9999.
 zoo::Task task_of(const data::Dataset& dataset);
 
 struct Evaluation {

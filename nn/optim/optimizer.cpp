@@ -128,6 +128,10 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
     const auto count = given.find(name + ".step");
     if (count == given.end()) continue;
     loaded[i].step = count->second.item<int64_t>();
+    if (loaded[i].step < 0 || loaded[i].step > int64_t(1) << 53) {
+      throw ValueError("load_state_dict", fmt::format("\"{}\" has the step count {}; need 0 … 2^53",
+                                                      name, loaded[i].step));
+    }
     given.erase(count);
     for (size_t k = 0; k < names.size(); ++k) {
       const auto moment = given.find(name + "." + names[k]);

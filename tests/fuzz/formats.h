@@ -1,0 +1,32 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+// Every reader of files behind one face: bytes in, accepted or refused. Refused means exactly one
+// cutaway::Error whose text names the file; anything else leaves as std::logic_error or as whatever
+// was thrown, which the corpus runner and libFuzzer both report.
+namespace cutaway::fuzz {
+
+using Input = std::span<const uint8_t>;
+
+bool accepts_safetensors(Input in, std::string* message = nullptr);
+bool accepts_npy(Input in, std::string* message = nullptr);
+bool accepts_csv(Input in, std::string* message = nullptr);
+bool accepts_idx(Input in, std::string* message = nullptr);
+// Packed IDX; more than 1 MiB of content is refused.
+bool accepts_idx_gz(Input in, std::string* message = nullptr);
+// A checkpoint folder in which one file has another content: the input's first line names the file
+// (state.json, config.json, model.safetensors, optim.safetensors, latest), the rest is the content.
+bool accepts_checkpoint(Input in, std::string* message = nullptr);
+
+struct Format {
+  const char* folder;  // of the corpus
+  bool (*accepts)(Input in, std::string* message);
+  bool slow;  // writes files: fewer mutations
+};
+const std::vector<Format>& formats();
+
+}  // namespace cutaway::fuzz

@@ -1,0 +1,66 @@
+#include <stdexcept>
+
+#include <cutaway/core/error.h>
+#include <cutaway/core/io/file.h>
+#include <cutaway/core/io/npy.h>
+#include <cutaway/core/io/safetensors.h>
+#include <cutaway/datasets/readers.h>
+#include <tests/fuzz/formats.h>
+
+namespace cutaway::fuzz {
+namespace {
+
+constexpr char kName[] = "the/input.file";
+
+// Runs a reader; false with its message when it refuses.
+template <class Read>
+bool accepted(Read read, std::string* message) {
+  try {
+    read();
+    return true;
+  } catch (const Error& e) {
+    if (message) *message = e.what();
+    if (std::string(e.what()).find(kName) == std::string::npos) {
+      throw std::logic_error(std::string("the message does not name the file: ") + e.what());
+    }
+    return false;
+  }
+}
+
+}  // namespace
+
+bool accepts_safetensors(Input in, std::string* message) {
+  return accepted([&] { io::parse_safetensors(kName, in.data(), int64_t(in.size())); }, message);
+}
+
+bool accepts_npy(Input in, std::string* message) {
+  return accepted([&] { io::parse_npy(kName, in.data(), int64_t(in.size())); }, message);
+}
+
+bool accepts_csv(Input in, std::string* message) {
+  return accepted([&] { data::parse_csv(kName, std::string(in.begin(), in.end())); }, message);
+}
+
+bool accepts_idx(Input in, std::string* message) {
+  return accepted([&] { data::parse_idx(kName, in.data(), int64_t(in.size())); }, message);
+}
+
+bool accepts_idx_gz(Input in, std::string* message) {
+  const auto read = [&] {
+    const io::Bytes plain = io::gunzip(in, kName, 1 << 20);
+    data::parse_idx(kName, plain.data(), int64_t(plain.size()));
+  };
+  return accepted(read, message);
+}
+
+const std::vector<Format>& formats() {
+  static const std::vector<Format> all = {{"safetensors", accepts_safetensors, false},
+                                          {"npy", accepts_npy, false},
+                                          {"csv", accepts_csv, false},
+                                          {"idx", accepts_idx, false},
+                                          {"idx_gz", accepts_idx_gz, false},
+                                          {"checkpoint", accepts_checkpoint, true}};
+  return all;
+}
+
+}  // namespace cutaway::fuzz
