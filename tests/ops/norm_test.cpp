@@ -6,6 +6,7 @@
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/functional.h>
 #include <cutaway/autograd/ops.h>
+#include <cutaway/core/kernels/rows.h>
 #include <cutaway/core/parallel.h>
 
 namespace cutaway {
@@ -62,6 +63,74 @@ TEST(Softmax, FC_a2d9_RowWithSomeMinusInfinity) {
     const Tensor up = tensor({1, 2, 3}, kF64);
     expect_near(grad(Tensors{y}, Tensors{x}, {.create_graph = create_graph}, {up})[0],
                 {-0.375, 0, 0.375}, 1e-12);
+  }
+}
+
+// The gradient of softmax written into a buffer of its own, over g, over y.
+TEST(Softmax, FC_f6dc_BackwardOverOneOfItsInputs) {
+  const auto backward = [](const Tensor& y, const Tensor& g, Tensor& out, int64_t inner) {
+    const SoftmaxArgs args{.in = y.raw(),
+                           .grad = g.raw(),
+                           .out = out.raw(),
+                           .outer = 1,
+                           .n = y.numel() / inner,
+                           .inner = inner};
+    kernels::softmax_backward(y.device(), y.dtype(), args);
+    return out.to_vector();
+  };
+  for (const DType t : {DType::f64, DType::f32, DType::bf16}) {
+    for (const int64_t inner : {1, 3}) {
+      // The list along the middle dimension is [0.25, 0.75]; over 40 elements vector code runs.
+      for (const int64_t zeros_after : {0, 40}) {
+        Values y_values, g_values, want;
+        const auto add = [&](double y, double g, double dx) {
+          for (int64_t k = 0; k < inner; ++k) {
+            y_values.push_back(y);
+            g_values.push_back(g);
+            want.push_back(dx);
+          }
+        };
+        add(0.25, 1, -0.375);
+        add(0.75, 3, 0.375);
+        for (int64_t k = 0; k < zeros_after; ++k) add(0, 7, 0);
+        for (const int reuse : {0, 1, 2}) {
+          Tensor y = tensor(y_values, {.dtype = t}), g = tensor(g_values, {.dtype = t});
+          Tensor fresh = empty_like(y);
+          EXPECT_EQ(backward(y, g,
+                             reuse == 0   ? fresh
+                             : reuse == 1 ? g
+                                          : y,
+                             inner),
+                    want)
+              << name_of(t) << " inner " << inner << " reuse " << reuse;
+        }
+      }
+    }
+  }
+}
+
+// The same for rms_norm: x, g and dx in three buffers, dx over g, dx over x.
+TEST(RmsNorm, FC_f6dc_BackwardOverOneOfItsInputs) {
+  Values want;
+  for (const int reuse : {0, 1, 2}) {
+    Tensor x = tensor({3, 4, 0, 0, 1, 2, -2, 4}), g = tensor({1, 2, 3, 4, 4, 3, 2, 1});
+    Tensor fresh = empty_like(x);
+    Tensor rstd = tensor({0.4, 0.4}, kF64);
+    Tensor& out = reuse == 0 ? fresh : reuse == 1 ? g : x;
+    const RowNormArgs args{.in = x.raw(),
+                           .out = out.raw(),
+                           .rstd = rstd.data<double>(),
+                           .grad = g.raw(),
+                           .rows = 2,
+                           .width = 4};
+    kernels::row_norm_backward(x.device(), x.dtype(), args);
+    if (reuse == 0) {
+      want = out.to_vector();
+      // Row 0: mean(g x̂) = 11 · 0.4 / 4, dx = 0.4 (g − x̂ · 1.1).
+      EXPECT_NEAR(want[0], 0.4 * (1 - 1.2 * 1.1), 1e-6);
+      EXPECT_NEAR(want[3], 1.6, 1e-6);
+    }
+    EXPECT_EQ(out.to_vector(), want) << reuse;
   }
 }
 
