@@ -45,6 +45,11 @@ TEST(Engine, FC_2cd2_a_long_chain_needs_no_stack) {
     Tensor v = x;
     for (int i = 0; i < 100000; ++i) v = v.view({1});
     v.backward();
+    Tensor c = x;
+    const auto doubled = [](const Tensor& t) { return t * 1.0 + 0.0; };
+    for (int i = 0; i < 1000; ++i) c = checkpoint(doubled, c);
+    c.backward();
+    EXPECT_EQ(x.grad().item(), 3);
     return nullptr;
   };
   pthread_attr_t attributes;
@@ -92,6 +97,9 @@ TEST(Engine, FC_5f74_unused_inputs_integers_and_non_scalars) {
   Tensor two = tensor({1, 2}, kLeaf);
   EXPECT_THROW((two * 2).backward(), AutogradError);
   EXPECT_THROW(tensor({1}, kF64).backward(), AutogradError);
+  const ValuesIndices best = topk(two, 1);
+  EXPECT_TRUE(best.values.requires_grad());
+  EXPECT_FALSE(best.indices.requires_grad());
 }
 
 TEST(Engine, FC_974a_hooks_run_once_on_the_full_sum) {

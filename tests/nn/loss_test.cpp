@@ -57,6 +57,13 @@ TEST(LossCases, FC_67b0_MeanOfNothing) {
   EXPECT_TRUE(std::isnan(mse_loss(x, zeros({0})).item()));
   EXPECT_EQ(mse_loss(x, zeros({0}), {Reduction::sum}).item(), 0);
   EXPECT_EQ(slope(mse_loss(x, zeros({0})), x).numel(), 0);
+  // A margin loss over the violating triplets only, of which there are none.
+  const Tensor margins = leaf(f64({-1, -2}));
+  const Tensor violating = masked_select(margins, margins > 0);
+  EXPECT_TRUE(std::isnan(mean(violating).item()));
+  EXPECT_EQ(sum(violating).item(), 0);
+  expect_near(slope(mean(violating), margins), {0, 0}, 0);
+  expect_near(slope(sum(masked_select(margins, margins > 0)), margins), {0, 0}, 0);
 }
 
 TEST(LossCases, FC_73e7_ExtremeLogits) {

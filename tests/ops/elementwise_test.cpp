@@ -197,6 +197,8 @@ TEST(Elementwise, FC_15c9_IntegersWrap) {
 
 TEST(Elementwise, FC_1742_ComparingIntegersBeyondTheFloatGrid) {
   EXPECT_EQ(eq(of(DType::i64, {16777217}), f32({16777216})).to_vector(), Values{1});
+  EXPECT_EQ(arange(16777216, 16777219, 1, {.dtype = DType::f32}).to_vector(),
+            (Values{16777216, 16777216, 16777218}));
   EXPECT_EQ(lt(of(DType::u8, {1}), -1).to_vector(), Values{0});
   EXPECT_EQ(gt(of(DType::u8, {1}), -1).to_vector(), Values{1});
   EXPECT_EQ(ne(of(DType::u8, {255}), 511).to_vector(), Values{1});

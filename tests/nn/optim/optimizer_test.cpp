@@ -146,6 +146,27 @@ TEST(Optimizer, FC_5883_AdamsFirstSteps) {
   expect_path(run({0}), {0}, 0);
 }
 
+// Moments die out through the subnormal numbers instead of being cut off there.
+TEST(Optimizer, FC_76ca_DecayingMomentsStayExact) {
+  Tensor x = ones({5}).set_requires_grad();
+  Adam adam({{"x", x}}, {.lr = .1});
+  const auto moment = [](double v) { return full({5}, v); };
+  adam.load_state_dict({{"x.step", scalar_tensor(10, {.dtype = DType::i64})},
+                        {"x.exp_avg", moment(1e-30)},
+                        {"x.exp_avg_sq", moment(1e-30)}});
+  float want = 1e-30f;
+  for (int step = 0; step < 2000; ++step) {
+    x.set_grad(zeros({5}));
+    adam.step();
+    want *= 0.9f;
+    if (step % 100 != 99) continue;
+    for (const Named& n : adam.state_dict()) {
+      if (n.name != "x.exp_avg") continue;
+      for (const double m : n.value.to_vector()) EXPECT_NEAR(m, want, 2e-5 * want + 1e-44) << step;
+    }
+  }
+  for (const double v : x.to_vector()) EXPECT_NEAR(v, 1, 1e-6);
+}
 TEST(Optimizer, FC_71be_NoGradientIsNotZero) {
   Tensor x = leaf({1});
   AdamW adam({{"x", x}}, {.lr = .1, .weight_decay = .5});
