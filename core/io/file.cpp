@@ -95,8 +95,10 @@ Bytes gunzip(std::span<const uint8_t> packed, const std::string& name, int64_t l
 Bytes read_maybe_gzip(const std::string& path, int64_t limit) {
   Bytes bytes = read_file(path);
   if (bytes.size() < 2 || bytes[0] != 0x1f || bytes[1] != 0x8b) return bytes;
-  return gunzip(bytes, path, limit > 0 ? limit : memory_bytes() / 4);
+  return gunzip(bytes, path, limit > 0 ? limit : unpack_limit());
 }
+
+int64_t unpack_limit() { return memory_bytes() / 4; }
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   std::error_code ignored;

@@ -12,8 +12,10 @@ using Bytes = std::vector<uint8_t>;
 // The whole file. Raises IoError naming the path and the reason.
 Bytes read_file(const std::string& path);
 // The same, unpacked when it begins like gzip. Raises IoError for damaged or cut-off gzip data, and
-// when the result would exceed `limit` bytes (0: a quarter of this machine's memory).
+// when the result would exceed `limit` bytes (0: unpack_limit()).
 Bytes read_maybe_gzip(const std::string& path, int64_t limit = 0);
+// What packed files may unpack to unless the caller says otherwise: a quarter of the memory.
+int64_t unpack_limit();
 // Unpacks gzip bytes; `name` stands in messages.
 Bytes gunzip(std::span<const uint8_t> packed, const std::string& name, int64_t limit);
 

@@ -212,7 +212,7 @@ Tensor load_npy(const std::string& path) {
   return parse_npy(path, bytes.data(), int64_t(bytes.size()));
 }
 
-void save_npy(const std::string& path, const Tensor& tensor) {
+Bytes format_npy(const Tensor& tensor) {
   Tensor t = tensor.device() == kCpu ? tensor.detach() : tensor.to(kCpu).detach();
   t = t.dtype() == DType::bf16 ? cast_raw(t, DType::f32) : contiguous_raw(t);
   constexpr const char* kCodes[kNumDTypes] = {"<f8", "<f4", "",    "<f2", "<i8",
@@ -225,12 +225,20 @@ void save_npy(const std::string& path, const Tensor& tensor) {
                                    kCodes[static_cast<int>(t.dtype())], sizes);
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
+  const char length[] = {char(header.size() & 255), char(header.size() >> 8)};
+  const std::string begin = std::string("\x93NUMPY\x01\x00", 8) + std::string(length, 2) + header;
+  Bytes out(begin.begin(), begin.end());
+  if (t.numel()) {
+    const auto* data = static_cast<const uint8_t*>(t.raw());
+    out.insert(out.end(), data, data + t.numel() * size_of(t.dtype()));
+  }
+  return out;
+}
+
+void save_npy(const std::string& path, const Tensor& tensor) {
+  const Bytes bytes = format_npy(tensor);
   AtomicFile out(path);
-  const uint16_t length = uint16_t(header.size());
-  out.write("\x93NUMPY\x01\x00", 8);
-  out.write(&length, 2);
-  out.write(header);
-  if (t.numel()) out.write(t.raw(), t.numel() * size_of(t.dtype()));
+  out.write(bytes.data(), int64_t(bytes.size()));
   out.commit();
 }
 

@@ -1,5 +1,7 @@
 #pragma once
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include <cutaway/core/tensor.h>
 
@@ -10,6 +12,8 @@ namespace cutaway::io {
 // file and the rule; objects are never unpickled.
 Tensor load_npy(const std::string& path);
 Tensor parse_npy(const std::string& name, const uint8_t* data, int64_t bytes);
+// The bytes of a .npy file: version 1, C order. bf16 is stored as f4.
+std::vector<uint8_t> format_npy(const Tensor& tensor);
 // Writes version 1, C order, atomically. bf16 is stored as f4.
 void save_npy(const std::string& path, const Tensor& tensor);
 

@@ -12,6 +12,7 @@
 #include <cutaway/core/error.h>
 #include <cutaway/core/io/file.h>
 #include <cutaway/core/io/npy.h>
+#include <cutaway/core/io/npz.h>
 #include <cutaway/core/io/safetensors.h>
 #include <cutaway/datasets/readers.h>
 #include <tests/fuzz/formats.h>
@@ -157,6 +158,7 @@ TEST(CorpusFiles, readers_of_paths_name_the_path) {
   const std::map<std::string, std::function<void(const std::string&)>> readers = {
       {"safetensors", [](const std::string& p) { io::load_safetensors(p); }},
       {"npy", [](const std::string& p) { io::load_npy(p); }},
+      {"npz", [](const std::string& p) { io::load_npz(p); }},
       {"csv", [](const std::string& p) { data::load_csv(p); }},
       {"idx", [](const std::string& p) { data::load_idx(p); }}};
   for (const auto& [key, need] : expectations()) {

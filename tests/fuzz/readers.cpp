@@ -3,6 +3,7 @@
 #include <cutaway/core/error.h>
 #include <cutaway/core/io/file.h>
 #include <cutaway/core/io/npy.h>
+#include <cutaway/core/io/npz.h>
 #include <cutaway/core/io/safetensors.h>
 #include <cutaway/datasets/readers.h>
 #include <tests/fuzz/formats.h>
@@ -37,6 +38,10 @@ bool accepts_npy(Input in, std::string* message) {
   return accepted([&] { io::parse_npy(kName, in.data(), int64_t(in.size())); }, message);
 }
 
+bool accepts_npz(Input in, std::string* message) {
+  return accepted([&] { io::parse_npz(kName, in.data(), int64_t(in.size())); }, message);
+}
+
 bool accepts_csv(Input in, std::string* message) {
   return accepted([&] { data::parse_csv(kName, std::string(in.begin(), in.end())); }, message);
 }
@@ -56,6 +61,7 @@ bool accepts_idx_gz(Input in, std::string* message) {
 const std::vector<Format>& formats() {
   static const std::vector<Format> all = {{"safetensors", accepts_safetensors, false},
                                           {"npy", accepts_npy, false},
+                                          {"npz", accepts_npz, false},
                                           {"csv", accepts_csv, false},
                                           {"idx", accepts_idx, false},
                                           {"idx_gz", accepts_idx_gz, false},
