@@ -30,8 +30,8 @@ std::string run_stem(const train::TrainConfig& c) {
 void refuse_with_resume(const CLI::App& command) {
   for (const CLI::Option* o : command.get_options()) {
     const std::string name = o->get_single_name();
-    const bool free = name == "resume" || name == "stop-after" || name == "threads" ||
-                      name == "device" || name == "quiet";
+    const bool free =
+        name == "resume" || name == "stop-after" || name == "threads" || name == "quiet";
     if (o->count() > 0 && !free) {
       throw ValueError("train", fmt::format("--{} cannot be changed on --resume", name),
                        "leave it out: config.json of the run holds it");
