@@ -1,4 +1,5 @@
 #pragma once
+#include <cutaway/core/kernels/sort.h>
 #include <cutaway/cuda/device/order_key.h>
 #include <cutaway/cuda/kernels/reduce_loop.cuh>
 
@@ -28,8 +29,8 @@ struct FindFirst {
   }
 };
 
-// ---- median: a block for each list. The key of the wanted element is found digit by digit, the
-// highest first: of all keys that agree so far, the digits are counted.
+// ---- median. Lists of moderate length: a block for each. The key of the wanted element is found
+// digit by digit, the highest first: of all keys that agree so far, the digits are counted.
 
 constexpr int kDigits = 256;
 
@@ -106,34 +107,92 @@ KERNEL median_of_lists(MedianArgs a) {
   global<T>(a.value)[list] = value;
   if (a.index) global<int64_t>(a.index)[list] = first;
 }
+// From sorted lists: values and places [outer, n, inner].
 template <class T>
+KERNEL median_of_sorted_lists(MedianArgs a, const T* values, const int64_t* places) {
+  const int64_t list = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (list >= a.outer * a.inner) return;
+  const int64_t base = list / a.inner * a.n * a.inner + list % a.inner;
+  const auto sorted = global<const T>(values);
+  // The first element that is not below `key`.
+  const auto first_from = [&](KeyOf<T> key) {
+    int64_t low = 0, high = a.n;
+    while (low < high) {
+      const int64_t middle = low + (high - low) / 2;
+      const T v = sorted[base + middle * a.inner];
+      if (key_of(v) < key) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  };
+  int64_t numbers = a.n;
+  if constexpr (kIsFloating<T>) numbers = first_from(key_of(std::numeric_limits<T>::quiet_NaN()));
+  int64_t at = numbers;  // the first NaN
+  if (numbers > 0 && (numbers == a.n || a.skip_nan)) {
+    const T middle = sorted[base + (numbers - 1) / 2 * a.inner];
+    at = first_from(key_of(middle));
+  }
+  const int64_t place = global<const int64_t>(places)[base + at * a.inner];
+  const T value = global<const T>(a.in)[base + place * a.inner];
+  global<T>(a.value)[list] = value;
+  if (a.index) global<int64_t>(a.index)[list] = place;
+}
+template <class T>
+void median_by_sorting(const MedianArgs& a, DType t) {
+  const int64_t n = a.outer * a.n * a.inner;
+  DeviceArray<T> values(n);
+  DeviceArray<int64_t> places(n);
+  SortArgs s;
+  s.in = a.in;
+  s.values = values.get();
+  s.indices = places.get();
+  s.outer = a.outer;
+  s.n = s.k = a.n;
+  s.inner = a.inner;
+  kernels::sort(Device{kDevice, 0}, t, s);
+  launch({.name = "median",
+          .grid = {static_cast<unsigned>(blocks_for(a.outer * a.inner, kReduceThreads))},
+          .block = {kReduceThreads},
+          .sync = Sync::none},
+         median_of_sorted_lists<T>, a, static_cast<const T*>(values.get()),
+         static_cast<const int64_t*>(places.get()));
+}
+
+// Long lists keep a block busy for long; a few of them are sorted by the whole device instead.
+constexpr int64_t kLongList = 16384;
+
+template <class T, DType kType>
 void median(const MedianArgs& a) {
   const int64_t lists = a.outer * a.inner;
   if (lists == 0 || a.n == 0) return;
+  if (a.n > kLongList && lists < kReduceBlocks) return median_by_sorting<T>(a, kType);
   launch({.name = "median",
           .grid = {static_cast<unsigned>(lists)},
           .block = {a.n <= 256 ? 32u : 256u}},
          median_of_lists<T>, a);
 }
 
-template <class T>
-void set_extremes(DType t) {
-  kernels::amax.set(kDevice, t, &reduce<Extreme<T, 1>>);
-  kernels::amin.set(kDevice, t, &reduce<Extreme<T, -1>>);
-  kernels::find_first.set(kDevice, t, &reduce<FindFirst<T>>);
-  kernels::median.set(kDevice, t, &median<T>);
+template <class T, DType kType>
+void set_extremes() {
+  kernels::amax.set(kDevice, kType, &reduce<Extreme<T, 1>>);
+  kernels::amin.set(kDevice, kType, &reduce<Extreme<T, -1>>);
+  kernels::find_first.set(kDevice, kType, &reduce<FindFirst<T>>);
+  kernels::median.set(kDevice, kType, &median<T, kType>);
 }
 
 void register_extreme_kernels() {
-  set_extremes<double>(DType::f64);
-  set_extremes<float>(DType::f32);
-  set_extremes<BFloat16>(DType::bf16);
-  set_extremes<Float16>(DType::f16);
-  set_extremes<int64_t>(DType::i64);
-  set_extremes<int32_t>(DType::i32);
-  set_extremes<uint8_t>(DType::u8);
-  set_extremes<int8_t>(DType::i8);
-  set_extremes<uint8_t>(DType::boolean);  // true is 1
+  set_extremes<double, DType::f64>();
+  set_extremes<float, DType::f32>();
+  set_extremes<BFloat16, DType::bf16>();
+  set_extremes<Float16, DType::f16>();
+  set_extremes<int64_t, DType::i64>();
+  set_extremes<int32_t, DType::i32>();
+  set_extremes<uint8_t, DType::u8>();
+  set_extremes<int8_t, DType::i8>();
+  set_extremes<uint8_t, DType::boolean>();  // true is 1
 }
 
 }  // namespace cutaway::cuda::CUTAWAY_TARGET

@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 
+#include <cutaway/cuda/device/limits.h>
 #include <cutaway/cuda/device/scratch.h>
 #include <cutaway/cuda/kernels/row_norm_long.cuh>
 
@@ -261,7 +262,8 @@ template <class T>
 void row_norm(const RowNormArgs& a) {
   if (a.width == 0 || a.rows == 0) return;
   const bool vectors = vector_rows<T>(a);
-  if (a.width > (vectors ? kNormForward : kNormBackward)) {
+  const int64_t affine = 2 * a.width * static_cast<int64_t>(sizeof(T));  // bytes
+  if (a.width > (vectors ? kNormForward : kNormBackward) || affine > dynamic_shared_memory()) {
     return launch(norm_launch("row_norm", a.rows, kNormThreads), row_norm_of_long_rows<T>, a);
   }
   return vectors ? launch_row_norm<T, kWide<T>>(a) : launch_row_norm<T, 1>(a);

@@ -1,6 +1,7 @@
 #pragma once
 #include <cutaway/core/kernels/rows.h>
 #include <cutaway/cuda/device/exponential.h>
+#include <cutaway/cuda/device/limits.h>
 #include <cutaway/cuda/device/team.h>
 
 // Softmax along a dimension. A line is kept in registers while it is short, in shared memory while
@@ -11,7 +12,6 @@ constexpr int kRowThreads = 256;
 constexpr int kRowElements = 16;  // of a line, in the registers of a thread
 constexpr int kColumnTile = 32, kColumnParts = kRowThreads / kColumnTile;
 constexpr int kStagedThreads = 512;
-constexpr int64_t kStagedBytes = 200 * 1024;
 
 // The elements of a line that a thread works on: V at first, V at first + step, … of n, each
 // `stride` apart from the next (1 when V > 1).
@@ -334,7 +334,7 @@ void softmax_any(const SoftmaxArgs& a) {
                    : launch_rows<T, kLog, kGrad, 1, Storage::registers>(a, row_width(a.n, 1));
   }
   if constexpr (!kGrad) {
-    if (a.n * static_cast<int64_t>(sizeof(T)) <= kStagedBytes) {
+    if (a.n * static_cast<int64_t>(sizeof(T)) <= dynamic_shared_memory()) {
       return vectors ? launch_staged<T, kLog, V>(a) : launch_staged<T, kLog, 1>(a);
     }
   }

@@ -238,6 +238,14 @@ TEST(CudaReduce, Median) {
       [](auto zero, DType t) { compare_median<decltype(zero)>(t, 3, 40, 2, false, 0); });
 }
 
+// Long lists are sorted.
+TEST(CudaReduce, MedianOfLongLists) {
+  compare_median<float>(DType::f32, 1, 16390, 1, false, 0);
+  compare_median<float>(DType::f32, 1, 16390, 1, true, 0.3);
+  compare_median<Float16>(DType::f16, 1, 16385, 1, false, 0.01);
+  compare_median<uint8_t>(DType::u8, 1, 16385, 2, false, 0);
+}
+
 TEST(CudaReduce, ReadsEachElementOnce) {
   const auto read_by = [](Kernel<ReduceArgs>& kernel, const Case& c) {
     Buffer<float> x(random_values<float>(elements(c), 8));
