@@ -5,6 +5,9 @@ namespace cutaway::cuda::gpu {
 
 class CaptureMemory;
 
+// True while the calling thread records a graph: then nothing can be read from the device.
+bool recording();
+
 // A step (forward, backward, optimiser) recorded once as a CUDA graph and replayed as one launch:
 // no op call, no allocation, no launch cost per kernel. The step must work on the same tensors each
 // time: copy new values into the same inputs before a replay, and read the same outputs after it.

@@ -9,6 +9,7 @@
 #include <cutaway/core/context.h>
 #include <cutaway/core/error.h>
 #include <cutaway/cuda/runtime/error.h>
+#include <cutaway/cuda/runtime/graph.h>
 #include <cutaway/cuda/runtime/stream.h>
 
 namespace cutaway::cuda::gpu {
@@ -143,6 +144,7 @@ void PinnedBuffer::start_from_device(const void* from, int64_t bytes) const {
   check("copy", cudaMemcpyAsync(data_, from, size_t(bytes), cudaMemcpyDeviceToHost, stream()));
 }
 
+bool recording() { return capturing != nullptr; }
 CaptureScope::CaptureScope(CaptureMemory& memory) { capturing = &memory; }
 CaptureScope::~CaptureScope() { capturing = nullptr; }
 
