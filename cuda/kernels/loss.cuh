@@ -9,8 +9,8 @@
 // and their gradient written once backward. The sum over rows is a fixed tree of f64.
 namespace cutaway::cuda::CUTAWAY_TARGET {
 
-inline constexpr int kLossThreads = 256, kLossTile = 32;  // rows side by side where inner > 1
-inline constexpr int64_t kLossRows = 4096;                // added by one block
+inline constexpr int kLossThreads = 256;
+inline constexpr int64_t kLossRows = 4096;  // added by one block
 
 // A running maximum and the sum of exp(x − maximum).
 template <class T>
@@ -52,8 +52,8 @@ struct LossRow {
   bool exists;
 };
 
-// Calls body(class, width) for the classes of the thread; neighbouring rows of a block end with
-// pieces that are not aligned, V is 1 there.
+// Calls body(class, width) for the classes of the thread: V neighbours at an aligned place, or one
+// class at the ends of the row. V > 1 needs a stride of 1.
 template <int V, class F>
 DEVICE void for_classes(const LossRow& r, int64_t n, F&& body) {
   using One = std::integral_constant<int, 1>;
@@ -298,9 +298,12 @@ template <class T, bool Forward>
 void launch_rows(const CrossEntropyArgs& a, double* losses) {
   const char* name = Forward ? "cross_entropy" : "cross_entropy_backward";
   if (a.inner > 1) {
-    const unsigned tile = kLossTile, parts = kLossThreads / kLossTile;
-    const auto blocks = static_cast<unsigned>(blocks_for(a.outer * a.inner, kLossTile));
-    return launch({.name = name, .grid = {blocks}, .block = {tile, parts}},
+    // Several threads for a row only where there are many classes: each of them reads the target.
+    const int parts = power_of_two_from(a.classes / 16, 8), tile = kLossThreads / parts;
+    const auto blocks = static_cast<unsigned>(blocks_for(a.outer * a.inner, tile));
+    return launch({.name = name,
+                   .grid = {blocks},
+                   .block = {static_cast<unsigned>(tile), static_cast<unsigned>(parts)}},
                   loss_of_columns<T, Forward>, a, losses);
   }
   constexpr int kV = kWide<T>;

@@ -68,6 +68,7 @@ TEST(CudaLoss, ClassesThatAreApart) {
     compare_losses<T>({2, 5, 3});
     compare_losses<T>({3, 11, 40}, {.reduce = false});
     compare_losses<T>({2, 40, 33}, {.weighted = true});
+    compare_losses<T>({3, 300, 5}, {.smoothing = 0.1});
   });
 }
 TEST(CudaLoss, SoftTargetsWeightsAndSmoothing) {
