@@ -38,6 +38,30 @@ void make_parameters(const Shape& sizes, int64_t out, bool with_bias, Tensor& we
   if (with_bias) bias = init::uniform_(empty({out}), -bound, bound);
 }
 
+// What stands on the two sides of each spatial dimension.
+struct Sides {
+  Shape before, after;
+};
+Sides padding_sides(const char* name, int spatial, const ConvLayerOptions& o) {
+  const Shape padding = o.padding.expand(name, spatial);
+  if (!o.same_padding) return {padding, padding};
+  const Shape kernel = o.kernel.expand(name, spatial);
+  const Shape dilation = o.dilation.expand(name, spatial);
+  const Shape stride = o.stride.expand(name, spatial);
+  Sides s;
+  for (int d = 0; d < spatial; ++d) {
+    if (stride[d] != 1 || padding[d] != 0) {
+      throw ValueError(name, fmt::format(".same_padding needs stride 1 and padding 0; got stride "
+                                         "{}, padding {}",
+                                         to_string(stride), to_string(padding)));
+    }
+    const int64_t total = dilation[d] * (kernel[d] - 1);
+    s.before.push_back(total / 2);
+    s.after.push_back(total - total / 2);
+  }
+  return s;
+}
+
 }  // namespace
 
 ConvLayer::ConvLayer(const char* name, int spatial, const ConvLayerOptions& o)
@@ -47,11 +71,12 @@ ConvLayer::ConvLayer(const char* name, int spatial, const ConvLayerOptions& o)
                   weight, bias);
   add("weight", weight);
   add("bias", bias);
-  if (o.padding_mode == PadMode::constant) return;
-  const Shape padding = o.padding.expand(name, spatial);
+  const Sides sides = padding_sides(name, spatial, o);
+  options_.padding = sides.before;
+  if (o.padding_mode == PadMode::constant && sides.before == sides.after) return;
   for (int d = spatial - 1; d >= 0; --d) {
-    pads_.push_back(padding[d]);
-    pads_.push_back(padding[d]);
+    pads_.push_back(sides.before[d]);
+    pads_.push_back(sides.after[d]);
   }
   options_.padding = 0;
 }

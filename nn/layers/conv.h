@@ -12,10 +12,14 @@ struct ConvLayerOptions {
   int64_t groups = 1;
   bool bias = true;
   PadMode padding_mode = PadMode::constant;  // what stands in the padding: zeros, or see pad()
+  // In place of .padding: as much as keeps the spatial sizes, dilation · (kernel − 1) in all, of
+  // which the odd one goes to the end. PyTorch's padding="same".
+  bool same_padding = false;
 };
 // Cross-correlation with a learned kernel: x [N,in,spatial…] → [N,out,spatial…], see conv2d. weight
 // [out, in/groups, kernel…] and bias [out], both uniform in ±1/√(in/groups · kernel size). Raises
-// ValueError when groups does not divide the channels.
+// ValueError when groups does not divide the channels, and for same_padding with another stride
+// than 1 or with padding.
 class ConvLayer : public Module {
  public:
   Tensor forward(const Tensor& x) override;
@@ -28,7 +32,7 @@ class ConvLayer : public Module {
  private:
   int spatial_;
   ConvLayerOptions options_;
-  Shape pads_;  // of pad(), in other modes than zeros
+  Shape pads_;  // of pad(), for other modes than zeros and for unequal sides
 };
 class Conv1d : public ConvLayer {
  public:

@@ -11,16 +11,17 @@ std::optional<int64_t> row_of(const char* layer, std::optional<int64_t> index, i
   if (!index) return index;
   const int64_t row = *index < 0 ? *index + rows : *index;
   if (row < 0 || row >= rows) {
-    throw ValueError(layer, fmt::format(".padding_idx {} is outside a table of {} rows", *index,
-                                        rows));
+    throw ValueError(layer,
+                     fmt::format(".padding_idx {} is outside a table of {} rows", *index, rows));
   }
   return row;
 }
 
-Tensor table(const char* layer, int64_t rows, int64_t columns, std::optional<int64_t> zero_row) {
+Tensor table(const char* layer, int64_t rows, int64_t columns, std::optional<int64_t> zero_row,
+             Device device = {}) {
   require_at_least(layer, "num_embeddings", rows, 1);
   require_at_least(layer, "embedding_dim", columns, 1);
-  const Tensor weight = init::normal_(empty({rows, columns}));
+  const Tensor weight = init::normal_(empty({rows, columns}, {.device = device}));
   if (zero_row) weight[*zero_row].zero_();
   return weight;
 }
@@ -29,7 +30,7 @@ Tensor table(const char* layer, int64_t rows, int64_t columns, std::optional<int
 
 Embedding::Embedding(const EmbeddingLayerOptions& o)
     : padding_idx_(row_of("Embedding", o.padding_idx, o.num_embeddings)) {
-  weight = table("Embedding", o.num_embeddings, o.embedding_dim, padding_idx_);
+  weight = table("Embedding", o.num_embeddings, o.embedding_dim, padding_idx_, o.device);
   add("weight", weight);
 }
 Tensor Embedding::forward(const Tensor& ids) {

@@ -10,6 +10,7 @@ struct EmbeddingLayerOptions {
   int64_t num_embeddings = 0, embedding_dim = 0;
   // This row is 0 at the start and gets no gradient; negative counts from the end.
   std::optional<int64_t> padding_idx;
+  Device device = {};  // of the table
 };
 // Rows of a table: ids [...] → [...,embedding_dim]. weight [num_embeddings, embedding_dim], normal.
 // Raises ValueError for a padding_idx outside the table, IndexError for such ids.

@@ -115,5 +115,55 @@ TEST(Layers, ShapesOfPoolingAndReshaping) {
   EXPECT_TRUE(Identity{}(x).is_same(x));
 }
 
+TEST(Layers, PixelShuffleMovesChannelsIntoPixels) {
+  const Tensor x = reshape(arange(0, 24), {1, 4, 2, 3}).to(DType::f32);
+  const Tensor y = PixelShuffle({.factor = 2})(x);
+  ASSERT_EQ(y.sizes(), (Shape{1, 1, 4, 6}));
+  for (int64_t row = 0; row < 4; ++row) {
+    for (int64_t column = 0; column < 6; ++column) {
+      const int64_t channel = row % 2 * 2 + column % 2;
+      EXPECT_EQ(y[0][0][row][column].item(), double(channel * 6 + row / 2 * 3 + column / 2));
+    }
+  }
+  EXPECT_EQ(PixelUnshuffle({.factor = 2})(y).to_vector(), x.to_vector());
+  EXPECT_EQ(PixelShuffle({.factor = 2})(x[0]).sizes(), (Shape{1, 4, 6}));
+  EXPECT_EQ(PixelShuffle({.factor = 3})(randn({2, 0, 9, 2, 2})).sizes(), (Shape{2, 0, 1, 6, 6}));
+  EXPECT_THROW(PixelShuffle({.factor = 3})(x), ShapeError);
+  EXPECT_THROW(PixelUnshuffle({.factor = 2})(x), ShapeError);
+  EXPECT_THROW(PixelShuffle({.factor = 0}), ValueError);
+}
+
+TEST(Layers, UpsampleInterpolates) {
+  const Tensor x = tensor({1, 2, 3, 4}, {1, 1, 2, 2});
+  EXPECT_EQ(Upsample({.scale = {{2.0}}})(x).to_vector(),
+            (std::vector<double>{1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 4, 4, 3, 3, 4, 4}));
+  const Tensor smooth =
+      Upsample({.size = {{3, 3}}, .mode = Resize::linear, .align_corners = true})(x);
+  EXPECT_EQ(smooth.to_vector(), (std::vector<double>{1, 1.5, 2, 2, 2.5, 3, 3, 3.5, 4}));
+  EXPECT_THROW(Upsample({}), ValueError);
+}
+
+TEST(Layers, SamePaddingKeepsSizes) {
+  const Tensor x = tensor({1, 2, 3, 4, 5}, {1, 1, 5});
+  Conv1d even({.in = 1, .out = 1, .kernel = 4, .bias = false, .same_padding = true});
+  init::constant_(even.weight, 1);
+  // One zero before, two after: the odd one goes to the end.
+  EXPECT_EQ(even(x).to_vector(), (std::vector<double>{6, 10, 14, 12, 9}));
+  Conv2d wide({.in = 2, .out = 3, .kernel = {3, 4}, .dilation = {2, 3}, .same_padding = true});
+  EXPECT_EQ(wide(randn({2, 2, 7, 8})).sizes(), (Shape{2, 3, 7, 8}));
+  Conv1d around({.in = 1,
+                 .out = 1,
+                 .kernel = 3,
+                 .bias = false,
+                 .padding_mode = PadMode::circular,
+                 .same_padding = true});
+  init::constant_(around.weight, 1);
+  EXPECT_EQ(around(x).to_vector(), (std::vector<double>{8, 6, 9, 12, 10}));
+  EXPECT_THROW(Conv1d({.in = 1, .out = 1, .kernel = 3, .stride = 2, .same_padding = true}),
+               ValueError);
+  EXPECT_THROW(Conv1d({.in = 1, .out = 1, .kernel = 3, .padding = 1, .same_padding = true}),
+               ValueError);
+}
+
 }  // namespace
 }  // namespace cutaway::nn
