@@ -1,9 +1,12 @@
 #include <cutaway/models/zoo/zoo.h>
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/error.h>
+#include <cutaway/models/zoo/gpt.h>
+#include <cutaway/models/zoo/resnet.h>
 #include <cutaway/nn/nn.h>
 
 namespace cutaway::zoo {
@@ -67,7 +70,8 @@ struct Mlp : nn::Module {
   nn::Linear fc1, fc2, fc3;
 
   Mlp(const Task& t)
-      : fc1({.in = t.input.numel(), .out = 256}), fc2({.in = 256, .out = 256}),
+      : fc1({.in = t.input.numel(), .out = 256}),
+        fc2({.in = 256, .out = 256}),
         fc3({.in = 256, .out = t.classes}) {
     add("fc1", fc1);
     add("fc2", fc2);
@@ -75,9 +79,7 @@ struct Mlp : nn::Module {
   }
 
   // x [N,…] → logits [N,classes]
-  Tensor forward(const Tensor& x) override {
-    return fc3(relu(fc2(relu(fc1(x.flatten(1))))));
-  }
+  Tensor forward(const Tensor& x) override { return fc3(relu(fc2(relu(fc1(x.flatten(1)))))); }
 };
 
 // One linear layer: logistic regression.
@@ -95,33 +97,96 @@ void require_images(const std::string& model, const Task& t, int64_t least) {
                    "mlp and linear take any input");
 }
 
+using Maker = std::unique_ptr<nn::Module> (*)(const std::string& name, const Task& task);
+
+struct Entry {
+  const char* name;
+  const char* about;
+  Maker make;
+  bool language = false;  // reads tokens instead of classifying
+};
+
+template <class Model, int64_t least>
+std::unique_ptr<nn::Module> make_image_model(const std::string& name, const Task& task) {
+  require_images(name, task, least);
+  return std::make_unique<Model>(task);
+}
+template <class Model>
+std::unique_ptr<nn::Module> make_any(const std::string&, const Task& task) {
+  return std::make_unique<Model>(task);
+}
+std::unique_ptr<nn::Module> make_resnet(const std::string& name, const Task& task) {
+  require_images(name, task, 4);
+  ResNetOptions o = resnet_options(name);
+  o.in_channels = task.input[0];
+  o.classes = task.classes;
+  return std::make_unique<ResNet>(o);
+}
+std::unique_ptr<nn::Module> make_gpt(const std::string& name, const Task& task) {
+  GptOptions o;
+  if (name == "gpt") o = {.layers = 4, .heads = 4, .width = 128};
+  o.vocabulary = task.vocabulary;
+  o.context = task.input[0];
+  return std::make_unique<Gpt>(o);
+}
+
+const Entry kModels[] = {
+    {"convnet", "two convolutions, two linear layers, dropout; for images",
+     make_image_model<ConvNet, 4>},
+    {"lenet", "LeNet-5 (LeCun et al. 1998) with ReLU and max pooling; for images",
+     make_image_model<LeNet, 12>},
+    {"mlp", "two hidden layers of 256 units; for any input", make_any<Mlp>},
+    {"linear", "one linear layer; for any input", make_any<Linear>},
+    {"resnet20", "residual network (He et al. 2015) of 20 layers, 0.27 M; for small images",
+     make_resnet},
+    {"resnet32", "the same with 32 layers, 0.46 M", make_resnet},
+    {"resnet44", "the same with 44 layers, 0.66 M", make_resnet},
+    {"resnet56", "the same with 56 layers, 0.85 M", make_resnet},
+    {"resnet110", "the same with 110 layers, 1.7 M", make_resnet},
+    {"resnet18", "residual network of 18 layers for large images, 11 M", make_resnet},
+    {"resnet34", "the same with 34 layers, 21 M", make_resnet},
+    {"resnet50", "the same with 50 layers in bottlenecks, 24 M", make_resnet},
+    {"gpt", "GPT-2 (Radford et al. 2019) with 4 layers of width 128; for tokens", make_gpt, true},
+    {"gpt2", "GPT-2 small: 12 layers of width 768; for tokens", make_gpt, true},
+};
+
+void require_task(const Entry& model, const Task& t) {
+  const bool tokens = t.vocabulary > 0;
+  if (model.language && (!tokens || t.input.rank() != 1)) {
+    throw ValueError("model",
+                     fmt::format("{} reads sequences of tokens [T]; got inputs {} in {} classes",
+                                 model.name, to_string(t.input), t.classes),
+                     "models for such data: cutaway list");
+  }
+  if (!model.language && tokens) {
+    throw ValueError("model",
+                     fmt::format("{} classifies; got sequences of {} different tokens", model.name,
+                                 t.vocabulary),
+                     "gpt reads tokens");
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<nn::Module> make_model(const std::string& name, const Task& task) {
-  if (task.classes < 1 || task.input.numel() < 1) {
+  if (std::max(task.classes, task.vocabulary) < 1 || task.input.numel() < 1) {
     throw ValueError("model", fmt::format("needs inputs and at least one class; got {} and {}",
                                           to_string(task.input), task.classes));
   }
-  if (name == "convnet") {
-    require_images(name, task, 4);
-    return std::make_unique<ConvNet>(task);
+  for (const Entry& model : kModels) {
+    if (name != model.name) continue;
+    require_task(model, task);
+    return model.make(name, task);
   }
-  if (name == "lenet") {
-    require_images(name, task, 12);
-    return std::make_unique<LeNet>(task);
-  }
-  if (name == "mlp") return std::make_unique<Mlp>(task);
-  if (name == "linear") return std::make_unique<Linear>(task);
   std::string known;
-  for (const auto& [model, about] : known_models()) known += " " + model;
+  for (const Entry& model : kModels) known += std::string(" ") + model.name;
   throw ValueError("model", fmt::format("there is no model \"{}\"; known are:{}", name, known));
 }
 
 std::vector<std::pair<std::string, std::string>> known_models() {
-  return {{"convnet", "two convolutions, two linear layers, dropout; for images"},
-          {"lenet", "LeNet-5 (LeCun et al. 1998) with ReLU and max pooling; for images"},
-          {"mlp", "two hidden layers of 256 units; for any input"},
-          {"linear", "one linear layer; for any input"}};
+  std::vector<std::pair<std::string, std::string>> list;
+  for (const Entry& model : kModels) list.emplace_back(model.name, model.about);
+  return list;
 }
 
 }  // namespace cutaway::zoo
