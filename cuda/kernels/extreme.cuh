@@ -39,7 +39,8 @@ constexpr int kDigits = 256;
 DEVICE void find_digit(Shared<int> counts, int rank, Shared<int> found) {
   const int lane = static_cast<int>(threadIdx.x);
   int mine = 0;
-  for (int d = 0; d < 8; ++d) mine += counts[8 * lane + d];
+  // Each lane begins at another of its digits, so that no two of them want the same bank.
+  for (int d = 0; d < 8; ++d) mine += counts[8 * lane + ((d + lane / 4) & 7)];
   int below = mine;
   for (int step = 1; step < 32; step *= 2) {
     const int other = __shfl_up_sync(kAllLanes, below, step);

@@ -41,8 +41,24 @@ DEVICE void put_sorted(const SortArgs& a, int64_t line, int64_t j, uint32_t at) 
   if (a.indices) global<int64_t>(a.indices)[to] = at;
 }
 
-// Sorts a tile of a line by a bitonic network over `size` places, a power of two; places behind the
-// end hold the largest key. Results go out, or to `runs` when the line has more tiles.
+// Stages of a bitonic network that reach at most 16 places, for element i, which the lane holds:
+// its partners are in the same warp.
+template <class K>
+DEVICE void sort_in_warp(K& key, uint32_t& at, int i, int length) {
+  const bool ascending = (i & length) == 0;
+  for (int step = length / 2 < 16 ? length / 2 : 16; step > 0; step /= 2) {
+    const K other_key = shuffle_xor(key, step);
+    const uint32_t other_at = shuffle_xor(at, step);
+    const bool keep_first = ((i & step) == 0) == ascending;
+    if (comes_before(other_key, other_at, key, at) == keep_first) {
+      key = other_key;
+      at = other_at;
+    }
+  }
+}
+
+// Sorts a tile of a line by a bitonic network over `size` places, a power of two from 32; places
+// behind the end hold the largest key. Results go out, or to `runs` when the line has more tiles.
 template <class T>
 KERNEL sort_tiles(SortArgs a, int size, int64_t tiles, Entries<KeyOf<T>> runs) {
   using K = KeyOf<T>;
@@ -55,15 +71,18 @@ KERNEL sort_tiles(SortArgs a, int size, int64_t tiles, Entries<KeyOf<T>> runs) {
   const int64_t base = line_base(a, line, a.n);
   for (int i = t; i < size; i += threads) {
     K k = static_cast<K>(~K{0});
+    uint32_t place = UINT32_MAX;
     if (i < n) {
       const T v = x[base + (first + i) * a.inner];
       k = a.descending ? static_cast<K>(~key_of(v)) : static_cast<K>(key_of(v));
+      place = static_cast<uint32_t>(first + i);
     }
+    for (int length = 2; length <= 32; length *= 2) sort_in_warp(k, place, i, length);
     key[i] = k;
-    at[i] = i < n ? static_cast<uint32_t>(first + i) : UINT32_MAX;
+    at[i] = place;
   }
-  for (int length = 2; length <= size; length *= 2) {
-    for (int step = length / 2; step > 0; step /= 2) {
+  for (int length = 64; length <= size; length *= 2) {
+    for (int step = length / 2; step >= 32; step /= 2) {
       __syncthreads();
       for (int pair = t; pair < size / 2; pair += threads) {
         const int i = 2 * pair - (pair & (step - 1)), j = i + step;
@@ -77,6 +96,14 @@ KERNEL sort_tiles(SortArgs a, int size, int64_t tiles, Entries<KeyOf<T>> runs) {
           at[j] = ai;
         }
       }
+    }
+    __syncthreads();
+    for (int i = t; i < size; i += threads) {
+      K k = key[i];
+      uint32_t place = at[i];
+      sort_in_warp(k, place, i, length);
+      key[i] = k;
+      at[i] = place;
     }
   }
   __syncthreads();
@@ -194,7 +221,8 @@ void sort(const SortArgs& a) {
   const int64_t lines = a.outer * a.inner;
   if (lines == 0 || a.n == 0 || a.k == 0) return;
   if (a.n <= kSortTile) {
-    return launch_tiles<T>(a, power_of_two_from(a.n, kSortTile), 1, {nullptr, nullptr});
+    return launch_tiles<T>(a, std::max(32, power_of_two_from(a.n, kSortTile)), 1,
+                           {nullptr, nullptr});
   }
   DeviceArray<K> keys(2 * lines * a.n);
   DeviceArray<uint32_t> ats(2 * lines * a.n);

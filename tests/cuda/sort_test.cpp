@@ -69,6 +69,14 @@ TEST(CudaSort, LongLines) {
   compare_sort<double>(DType::f64, 1, 13000, 1, 13000, false);
 }
 
+TEST(CudaSort, NoBankConflictsInATile) {
+  Buffer<float> x(random_values<float>(4096, 5)), v(4096);
+  SortArgs a{.in = x.get(), .values = v.get()};
+  a.outer = a.inner = 1;
+  a.n = a.k = 4096;
+  EXPECT_EQ(traffic_of([&] { kernels::sort(kEmu, DType::f32, a); }).conflicts, 0);
+}
+
 template <class T>
 void compare_unique(DType t, int64_t n) {
   const auto in = mixed<T>(n, 2);
