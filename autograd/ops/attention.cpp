@@ -137,17 +137,32 @@ void set_mask(AttentionArgs& x, const Tensor& mask, int rank) {
   batch_strides(x.strides[3], mask, rank);
 }
 
-// Operands as the kernels take them: 16-bit types widened to f32, rows walkable. They keep the
-// memory alive that the arguments point to.
+bool has_kernel(DeviceKind kind, DType type) {
+  cutaway::detail::initialize_kernels();
+  return kernels::attention.table[static_cast<int>(kind)][static_cast<int>(type)] != nullptr;
+}
+
+// What the kernels compute in: the type of the operands where there is a kernel for it, otherwise
+// f32 in place of 16-bit types.
+DType kernel_type(const Tensor& q, const AttentionSizes& s) {
+  const DType type = q.dtype();
+  if (!is_half(type)) return type;
+  if (s.depth > kHalfAttentionColumns || s.width > kHalfAttentionColumns) return DType::f32;
+  return has_kernel(q.device().kind, type) ? type : DType::f32;
+}
+
+// Operands as the kernels take them: in the kernels' type, rows walkable. They keep the memory
+// alive that the arguments point to.
 struct Operands {
   Tensor q, k, v, mask;
 
-  Operands(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in, const Tensor& mask_in)
-      : q(prepare(q_in)), k(prepare(k_in)), v(prepare(v_in)), mask(mask_in) {
+  Operands(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in, const Tensor& mask_in,
+           DType type)
+      : q(prepare(q_in, type)), k(prepare(k_in, type)), v(prepare(v_in, type)), mask(mask_in) {
     if (mask.defined() && is_half(mask.dtype())) mask = cast_raw(mask, DType::f32);
   }
-  static Tensor prepare(const Tensor& x) {
-    return is_half(x.dtype()) ? cast_raw(x, DType::f32) : walkable(x);
+  static Tensor prepare(const Tensor& x, DType type) {
+    return x.dtype() == type ? walkable(x) : cast_raw(x, type);
   }
 
   AttentionArgs args(const AttentionSizes& s, const AttentionAttrs& a) const {
@@ -183,19 +198,19 @@ void attention_forward(Call& c) {
   const AttentionSizes s = check_attention(q, k, v, mask);
   Tensor& out = c.out(0, s.with(s.queries, s.width), q.dtype());
   if (c.meta()) return;
-  const DType wide = is_half(q.dtype()) ? DType::f32 : q.dtype();
+  const DType wide = is_half(q.dtype()) ? DType::f32 : q.dtype(), type = kernel_type(q, s);
   Shape rows = s.batch;
   rows.push_back(s.queries);
   const Tensor lse = empty(rows, {.dtype = wide, .device = q.device()});
   const Tensor y =
-      wide == q.dtype() ? out : empty(out.sizes(), {.dtype = wide, .device = q.device()});
+      type == q.dtype() ? out : empty(out.sizes(), {.dtype = type, .device = q.device()});
   if (out.numel() > 0) {
-    const Operands operands(q, k, v, mask);
+    const Operands operands(q, k, v, mask, type);
     AttentionArgs args = operands.args(s, c.attrs<AttentionAttrs>());
     args.o = y.raw();
     args.lse = lse.raw();
-    kernels::attention(q.device(), wide, args);
-    if (wide != q.dtype()) copy_elements(out, y);
+    kernels::attention(q.device(), type, args);
+    if (type != q.dtype()) copy_elements(out, y);
   }
   c.save(lse);
 }
@@ -262,14 +277,14 @@ void attention_fast_backward(Backward& b) {
   if (b.needs(3)) return attention_backward(b);  // the gradient of a mask is as large as the scores
   const Tensor q = b.input(0), k = b.input(1), v = b.input(2), mask = b.input(3);
   const AttentionSizes s = check_attention(q, k, v, mask);
-  const Operands operands(q, k, v, mask);
-  const DType type = q.dtype(), wide = is_half(type) ? DType::f32 : type;
-  const Opts opts{.dtype = wide, .device = q.device()};
+  const DType type = kernel_type(q, s);
+  const Operands operands(q, k, v, mask, type);
+  const Opts opts{.dtype = type, .device = q.device()};
   const Tensor grads[] = {empty(s.with(s.queries, s.depth), opts),
                           empty(s.with(s.keys, s.depth), opts),
                           empty(s.with(s.keys, s.width), opts)};
   if (!q.is_meta()) {
-    const Tensor o = cast_raw(b.output(), wide), g = cast_raw(b.upstream(), wide);
+    const Tensor o = cast_raw(b.output(), type), g = cast_raw(b.upstream(), type);
     AttentionArgs args = operands.args(s, b.attrs<AttentionAttrs>());
     args.o = o.raw();
     args.lse = b.extra(0).raw();
@@ -277,10 +292,10 @@ void attention_fast_backward(Backward& b) {
     args.dq = grads[0].raw();
     args.dk = grads[1].raw();
     args.dv = grads[2].raw();
-    kernels::attention_backward(q.device(), wide, args);
+    kernels::attention_backward(q.device(), type, args);
   }
   for (int i = 0; i < 3; ++i) {
-    if (b.needs(i)) b.set(i, cast_raw(grads[i], type));
+    if (b.needs(i)) b.set(i, cast_raw(grads[i], q.dtype()));
   }
 }
 

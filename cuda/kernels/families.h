@@ -6,6 +6,7 @@
 // cmake/Cuda.cmake as well: keep the form X(name).
 #define CUTAWAY_CUDA_FAMILIES(X) \
   X(attention)                   \
+  X(attention_half)              \
   X(conv)                        \
   X(extreme)                     \
   X(index)                       \
