@@ -46,31 +46,6 @@ nn::EmbeddingLayerOptions table(const GptOptions& o, int64_t rows) {
   return {.num_embeddings = rows, .embedding_dim = o.width, .device = o.device};
 }
 
-// The token drawn from each row of logits [B,V]: [B,1].
-Tensor pick(const Tensor& logits, const GenerateOptions& o, Generator& generator) {
-  if (o.temperature == 0) return argmax(logits, -1, {.keepdim = true});
-  const Tensor scores = logits / o.temperature;
-  if (o.top_k == 0 || o.top_k >= logits.size(1)) {
-    return multinomial(softmax(scores, -1), 1, {}, &generator);
-  }
-  const ValuesIndices best = topk(scores, o.top_k);
-  return gather(best.indices, 1, multinomial(softmax(best.values, -1), 1, {}, &generator));
-}
-
-// Eval mode while alive.
-class EvalGuard {
- public:
-  explicit EvalGuard(nn::Module& module) : module_(module), before_(module.training()) {
-    module_.eval();
-  }
-  ~EvalGuard() { module_.train(before_); }
-  EvalGuard(const EvalGuard&) = delete;
-
- private:
-  nn::Module& module_;
-  bool before_;
-};
-
 bool ends_with(const std::string& name, const std::string& end) {
   return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
 }
@@ -96,12 +71,24 @@ GptAttention::GptAttention(const GptOptions& o)
   add("resid_dropout", resid_dropout);
 }
 
-Tensor GptAttention::forward(const Tensor& x) {
+Tensor GptAttention::operator()(const Tensor& x, KeysValues& past) {
+  Scope scope(*this);
+  return scope.done(run(x, &past));
+}
+
+Tensor GptAttention::run(const Tensor& x, KeysValues* past) {
   const int64_t batch = x.size(0), length = x.size(1), width = x.size(2);
   const Tensor all = reshape(c_attn(x), {batch, length, 3, heads_, width / heads_});
   const Tensor qkv = permute(all, {2, 0, 3, 1, 4});  // [3,B,heads,T,width/heads]
+  Tensor keys = qkv[1], values = qkv[2];
+  const bool later = past && past->keys.defined();
+  if (later) {
+    keys = cat({past->keys, keys}, 2);
+    values = cat({past->values, values}, 2);
+  }
+  if (past) *past = {keys, values};
   const Tensor y = scaled_dot_product_attention(
-      qkv[0], qkv[1], qkv[2], {.causal = true, .dropout = training() ? dropout_ : 0});
+      qkv[0], keys, values, {.causal = !later, .dropout = training() ? dropout_ : 0});
   return resid_dropout(c_proj(reshape(transpose(y, 1, 2), x.sizes())));
 }
 
@@ -125,6 +112,11 @@ Tensor GptBlock::forward(const Tensor& x) {
   const Tensor y = x + attn(ln_1(x));
   return y + mlp(ln_2(y));
 }
+Tensor GptBlock::operator()(const Tensor& x, KeysValues& past) {
+  Scope scope(*this);
+  const Tensor y = x + attn(ln_1(x), past);
+  return scope.done(y + mlp(ln_2(y)));
+}
 
 Gpt::Gpt(const GptOptions& o)
     : wte(table(checked(o), o.vocabulary)),
@@ -142,49 +134,45 @@ Gpt::Gpt(const GptOptions& o)
   add("ln_f", ln_f);
 }
 
-Tensor Gpt::hidden(const Tensor& tokens) {
+// `memory` holds keys and values of each layer; with it, tokens come after those that it is from.
+Tensor Gpt::hidden(const Tensor& tokens, Tensors* memory) {
   if (tokens.dim() != 2 || tokens.size(1) < 1 || tokens.size(1) > options_.context) {
     throw ShapeError("Gpt", fmt::format("tokens must be [B,T] with T from 1 to {}; got {}",
                                         options_.context, to_string(tokens.sizes())));
   }
-  const Opts ids{.dtype = DType::i64, .device = tokens.device()};
-  Tensor x = drop(wte(tokens) + wpe(arange(0, tokens.size(1), 1, ids)));
-  for (int64_t i = 0; i < h.size(); ++i) x = h[i](x);
+  if (memory && memory->empty()) memory->resize(2 * size_t(h.size()));
+  const bool later = memory && (*memory)[0].defined();
+  const int64_t begin = later ? (*memory)[0].size(2) : 0;
+  const Tensor positions =
+      arange(begin, begin + tokens.size(1), 1, {.dtype = DType::i64, .device = tokens.device()});
+  Tensor x = drop(wte(tokens) + wpe(positions));
+  for (int64_t i = 0; i < h.size(); ++i) {
+    if (!memory) {
+      x = h[i](x);
+      continue;
+    }
+    Tensor &keys = (*memory)[2 * size_t(i)], &values = (*memory)[2 * size_t(i) + 1];
+    KeysValues past{keys, values};
+    x = h.get<GptBlock>(i)(x, past);
+    keys = past.keys;
+    values = past.values;
+  }
   return ln_f(x);
 }
 
 Tensor Gpt::forward(const Tensor& tokens) { return linear(hidden(tokens), wte.weight); }
 
-Tensor Gpt::loss(const Tensor& tokens, const Tensor& targets) {
-  if (targets.sizes() != tokens.sizes()) {
-    throw ShapeError("Gpt", fmt::format("targets must have the sizes of tokens; got {}, need {}",
-                                        to_string(targets.sizes()), to_string(tokens.sizes())));
+Tensor Gpt::next_scores(const Tensor& tokens, Tensors& memory) {
+  const int64_t length = tokens.size(1);
+  Tensor x;
+  if (length > options_.context) {
+    x = hidden(slice(tokens, 1, length - options_.context));
+  } else if (memory.empty()) {
+    x = hidden(tokens, &memory);
+  } else {
+    x = hidden(slice(tokens, 1, length - 1), &memory);
   }
-  const Tensor logits = (*this)(tokens);
-  return cross_entropy(reshape(logits, {tokens.numel(), options_.vocabulary}),
-                       reshape(targets, {tokens.numel()}));
-}
-
-Tensor Gpt::generate(const Tensor& tokens, int64_t n, const GenerateOptions& o) {
-  if (n < 0 || o.top_k < 0 || !(o.temperature >= 0)) {
-    throw ValueError("generate", fmt::format("n, top_k and temperature must not be negative; got "
-                                             "{}, {}, {}",
-                                             n, o.top_k, o.temperature));
-  }
-  NoGradGuard no_grad;
-  EvalGuard eval(*this);
-  Generator generator{.seed = o.seed};
-  Tensor all = tokens;
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t length = all.dim() == 2 ? all.size(1) : 0;
-    const bool fits = length <= options_.context;
-    const Tensor seen = fits ? all : slice(all, 1, length - options_.context);
-    const Tensor last = select(hidden(seen), 1, -1);
-    // Drawn on the host, so that a seed gives one text on every device.
-    const Tensor logits = linear(last, wte.weight).to(kCpu).to(DType::f32);
-    all = cat({all, pick(logits, o, generator).to(tokens.dtype()).to(tokens.device())}, 1);
-  }
-  return all;
+  return linear(select(x, 1, -1), wte.weight);
 }
 
 nn::NamedTensors gpt2_state(const nn::NamedTensors& published) {

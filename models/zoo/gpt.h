@@ -1,5 +1,5 @@
 #pragma once
-#include <cutaway/nn/nn.h>
+#include <cutaway/models/zoo/language.h>
 
 namespace cutaway::zoo {
 
@@ -27,18 +27,29 @@ class Conv1D : public nn::Module {
   Tensor weight, bias;
 };
 
+// Keys and values of the tokens that a layer has seen: [B,heads,T,width/heads].
+struct KeysValues {
+  Tensor keys, values;
+};
+
 // Causal self-attention of several heads: x [B,T,width] → [B,T,width]. Never holds T·T weights,
 // unless they are dropped.
 class GptAttention : public nn::Module {
  public:
   explicit GptAttention(const GptOptions& options);
-  Tensor forward(const Tensor& x) override;
+  Tensor forward(const Tensor& x) override { return run(x, nullptr); }
+  // The same for the tokens after those in `past`, which grows by them. Unless past is empty, one
+  // token.
+  using Module::operator();
+  Tensor operator()(const Tensor& x, KeysValues& past);
 
   Conv1D c_attn;  // queries, keys and values side by side
   Conv1D c_proj;
   nn::Dropout resid_dropout;
 
  private:
+  Tensor run(const Tensor& x, KeysValues* past);
+
   int64_t heads_;
   double dropout_;
 };
@@ -58,6 +69,8 @@ class GptBlock : public nn::Module {
  public:
   explicit GptBlock(const GptOptions& options);
   Tensor forward(const Tensor& x) override;
+  using Module::operator();
+  Tensor operator()(const Tensor& x, KeysValues& past);  // as that of GptAttention
 
   nn::LayerNorm ln_1;
   GptAttention attn;
@@ -65,29 +78,19 @@ class GptBlock : public nn::Module {
   GptMlp mlp;
 };
 
-struct GenerateOptions {
-  double temperature = 1;  // divides the logits; 0 takes the likeliest token
-  int64_t top_k = 0;       // draw among this many likeliest tokens; 0: among all
-  uint64_t seed = 0;       // of the draws; the default generator is not touched
-};
-
 // GPT-2 (Radford et al. 2019) with its names and orientation of weights: wte, wpe, h.0.ln_1,
 // h.0.attn.c_attn, …, ln_f; the output layer is the token table wte itself. Starts normal with
 // deviation 0.02, projections into the residual stream with 0.02/√(2 · layers), biases 0. Raises
-// ValueError for sizes below 1 and when heads does not divide width.
-class Gpt : public nn::Module {
+// ValueError for sizes below 1 and when heads does not divide width. generate() keeps the keys and
+// values of earlier tokens; a text that outgrows `context` is read anew at every step, from its
+// last `context` tokens.
+class Gpt : public LanguageModel {
  public:
   explicit Gpt(const GptOptions& options);
 
-  // Scores of the next token at every place: tokens (i64) [B,T] → logits [B,T,vocabulary]. Raises
-  // ShapeError unless 1 ≤ T ≤ context, IndexError for a token outside the vocabulary.
+  // tokens (i64) [B,T] → logits [B,T,vocabulary]. Raises ShapeError unless 1 ≤ T ≤ context,
+  // IndexError for a token outside the vocabulary.
   Tensor forward(const Tensor& tokens) override;
-  // Mean cross entropy of targets [B,T], the tokens that follow; those of −100 do not count.
-  Tensor loss(const Tensor& tokens, const Tensor& targets);
-  // tokens [B,T] with n more, each drawn from the scores of the model in eval mode, which sees the
-  // last `context` tokens: [B,T+n]. Raises ValueError for n, top_k or temperature below 0.
-  Tensor generate(const Tensor& tokens, int64_t n, const GenerateOptions& options = {});
-
   const GptOptions& options() const { return options_; }
 
   nn::Embedding wte, wpe;
@@ -95,8 +98,11 @@ class Gpt : public nn::Module {
   nn::ModuleList h;  // of GptBlock
   nn::LayerNorm ln_f;
 
+ protected:
+  Tensor next_scores(const Tensor& tokens, Tensors& memory) override;
+
  private:
-  Tensor hidden(const Tensor& tokens);
+  Tensor hidden(const Tensor& tokens, Tensors* memory = nullptr);
 
   GptOptions options_;
 };

@@ -6,6 +6,7 @@
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/error.h>
 #include <cutaway/models/zoo/gpt.h>
+#include <cutaway/models/zoo/lstm_lm.h>
 #include <cutaway/models/zoo/resnet.h>
 #include <cutaway/nn/nn.h>
 
@@ -129,6 +130,9 @@ std::unique_ptr<nn::Module> make_gpt(const std::string& name, const Task& task) 
   o.context = task.input[0];
   return std::make_unique<Gpt>(o);
 }
+std::unique_ptr<nn::Module> make_lstm(const std::string&, const Task& task) {
+  return std::make_unique<LstmLm>(LstmLmOptions{.vocabulary = task.vocabulary});
+}
 
 const Entry kModels[] = {
     {"convnet", "two convolutions, two linear layers, dropout; for images",
@@ -148,6 +152,8 @@ const Entry kModels[] = {
     {"resnet50", "the same with 50 layers in bottlenecks, 24 M", make_resnet},
     {"gpt", "GPT-2 (Radford et al. 2019) with 4 layers of width 128; for tokens", make_gpt, true},
     {"gpt2", "GPT-2 small: 12 layers of width 768; for tokens", make_gpt, true},
+    {"lstm", "LSTM language model (Zaremba et al. 2014), 2 layers of 256; for tokens", make_lstm,
+     true},
 };
 
 void require_task(const Entry& model, const Task& t) {
@@ -162,7 +168,7 @@ void require_task(const Entry& model, const Task& t) {
     throw ValueError("model",
                      fmt::format("{} classifies; got sequences of {} different tokens", model.name,
                                  t.vocabulary),
-                     "gpt reads tokens");
+                     "gpt and lstm read tokens");
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cutaway/models/zoo/resnet.h>
 #include <cutaway/models/zoo/zoo.h>
 #include <cutaway/nn/optim/optimizer.h>
+#include <tests/models/zoo/one_thread.h>
 
 namespace cutaway::zoo {
 namespace {
@@ -22,6 +23,7 @@ std::map<std::string, Shape> keys(const nn::Module& m) {
 // Numbers of the models with these names elsewhere: 3 channels; 10 classes and option A for the
 // small ones, 1000 classes as in torchvision for the others.
 TEST(ResNetModel, parameter_counts) {
+  const OneThread guard;
   const std::pair<const char*, int64_t> small[] = {{"resnet20", 269722},
                                                    {"resnet32", 464154},
                                                    {"resnet44", 658586},
@@ -67,6 +69,7 @@ TEST(ResNetModel, keys_are_those_of_torchvision) {
 }
 
 TEST(ResNetModel, sizes_of_published_files) {
+  const OneThread guard;
   const auto large = keys(ResNet(resnet_options("resnet18")));
   EXPECT_EQ(large.size(), 122u);
   EXPECT_EQ(large.at("conv1.weight"), (Shape{64, 3, 7, 7}));
@@ -82,6 +85,7 @@ TEST(ResNetModel, sizes_of_published_files) {
 }
 
 TEST(ResNetModel, shapes) {
+  const OneThread guard;
   manual_seed(1);
   const auto grey = make_model("resnet20", {.input = {1, 28, 28}, .classes = 10});
   EXPECT_EQ((*grey)(randn({2, 1, 28, 28})).sizes(), (Shape{2, 10}));
@@ -97,6 +101,7 @@ TEST(ResNetModel, shapes) {
 }
 
 TEST(ResNetModel, starts_as_said) {
+  const OneThread guard;
   manual_seed(2);
   const ResNet net({.blocks = {1, 1}, .width = 32, .zero_init_last = true});
   for (const nn::Named& p : net.named_parameters()) {
@@ -129,6 +134,7 @@ TEST(ResNetModel, option_a_subsamples_and_pads_channels) {
 }
 
 TEST(ResNetModel, gradients_agree_with_differences) {
+  const OneThread guard;
   for (const bool bottleneck : {false, true}) {
     manual_seed(4);
     ResNet net({.blocks = {1, 1},
@@ -157,6 +163,7 @@ TEST(ResNetModel, gradients_agree_with_differences) {
 }
 
 TEST(ResNetModel, learns_a_small_batch) {
+  const OneThread guard;
   manual_seed(5);
   ResNetOptions o = resnet_options("resnet20");
   o.in_channels = 1;
@@ -177,6 +184,7 @@ TEST(ResNetModel, learns_a_small_batch) {
 }
 
 TEST(ResNetModel, runs_in_bf16) {
+  const OneThread guard;
   manual_seed(6);
   ResNet net(resnet_options("resnet20"));
   net.eval();
