@@ -174,20 +174,11 @@ void windows_of(Run& r) {
                          c.integer("step", 1))}});
 }
 
-// y[n, c, h·f + i, w·f + j] = x[n, (c·f + i)·f + j, h, w], and back.
 void pixel_shuffle_of(Run& r) {
-  const Tensor x = r.input("x");
-  const int64_t f = r.data().integer("factor", 1);
-  const Shape& s = x.sizes();
-  const Tensor y = x.reshape({s[0], s[1] / (f * f), f, f, s[2], s[3]}).permute({0, 1, 4, 2, 5, 3});
-  r.finish({{"y", y.reshape({s[0], s[1] / (f * f), s[2] * f, s[3] * f})}});
+  r.finish({{"y", nn::PixelShuffle({.factor = r.data().integer("factor", 1)})(r.input("x"))}});
 }
 void pixel_unshuffle_of(Run& r) {
-  const Tensor x = r.input("x");
-  const int64_t f = r.data().integer("factor", 1);
-  const Shape& s = x.sizes();
-  const Tensor y = x.reshape({s[0], s[1], s[2] / f, f, s[3] / f, f}).permute({0, 1, 3, 5, 2, 4});
-  r.finish({{"y", y.reshape({s[0], s[1] * f * f, s[2] / f, s[3] / f})}});
+  r.finish({{"y", nn::PixelUnshuffle({.factor = r.data().integer("factor", 1)})(r.input("x"))}});
 }
 
 TEST(GoldenFile, resize) {
