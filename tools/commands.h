@@ -24,6 +24,7 @@ void add_eval(CLI::App& app, int& status);
 void add_predict(CLI::App& app, int& status);
 void add_list(CLI::App& app, int& status);
 void add_ops(CLI::App& app, int& status);
+void add_bench(CLI::App& app, int& status);
 void add_trace(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
 

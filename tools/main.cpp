@@ -123,6 +123,7 @@ int run(int argc, char** argv) {
   add_predict(app, status);
   add_list(app, status);
   add_ops(app, status);
+  add_bench(app, status);
   add_trace(app, status);
   add_doctor(app, status);
   try {

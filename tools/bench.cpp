@@ -1,0 +1,93 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cutaway/core/error.h>
+#include <cutaway/core/io/file.h>
+
+#include <tools/bench_kernels.h>
+#include <tools/commands.h>
+
+namespace cutaway::tools {
+namespace {
+
+struct KernelsArgs {
+  std::string ladder, device = "emu", json;
+};
+
+std::string times(double ratio) { return fmt::format("{:.2f} x", ratio); }
+
+void print_results(const std::vector<LadderResult>& results, bool gpu) {
+  std::string ladder;
+  double first = 0;
+  for (const LadderResult& r : results) {
+    if (r.ladder != ladder) {
+      ladder = r.ladder;
+      first = r.milliseconds;
+      fmt::print("\n{}\n", ladder);
+      fmt::print(
+          gpu ? "  {:<24} {:>9} {:>8} {:>8} {:>9} {:>9}\n" : "  {:<24} {:>9} {:>12} {:>10} {:>9}\n",
+          "step", "error", gpu ? "ms" : "bytes moved", gpu ? "faster" : "conflicts",
+          gpu ? "GB/s" : "lane use", gpu ? "GFLOP/s" : "");
+    }
+    if (gpu) {
+      fmt::print("  {:<24} {:>9.1e} {:>8.3f} {:>8} {:>9.0f} {:>9.0f}\n", r.step, r.error,
+                 r.milliseconds, times(first / r.milliseconds),
+                 double(r.least_bytes) / r.milliseconds / 1e6, r.flops / r.milliseconds / 1e6);
+    } else {
+      fmt::print("  {:<24} {:>9.1e} {:>12} {:>10} {:>8.0f}%\n", r.step, r.error,
+                 times(double(r.bytes) / double(r.least_bytes)), r.conflicts, 100 * r.lane_use);
+    }
+    fmt::print("      {}\n", r.idea);
+  }
+  fmt::print(
+      gpu ? "\nGB/s: inputs read once and results written once, over the median of 20 runs.\n"
+          : "\nbytes moved: sectors of 32 bytes, over the least that the problem needs.\n");
+}
+
+int run_kernels(const KernelsArgs& a) {
+  const Device device = device_from_name(a.device);
+  if (device.kind != DeviceKind::emu && device.kind != DeviceKind::cuda) {
+    throw DeviceError("bench", "kernels run on cuda or emu; got " + a.device);
+  }
+  const auto results = run_ladders(device.kind, a.ladder);
+  print_results(results, device.kind == DeviceKind::cuda);
+  if (!a.json.empty()) {
+    auto rows = nlohmann::json::array();
+    for (const LadderResult& r : results) {
+      rows.push_back({{"ladder", r.ladder},
+                      {"step", r.step},
+                      {"error", r.error},
+                      {"ms", r.milliseconds},
+                      {"bytes", r.bytes},
+                      {"least_bytes", r.least_bytes},
+                      {"bank_conflicts", r.conflicts},
+                      {"flops", r.flops}});
+    }
+    io::write_file_atomic(a.json, rows.dump(2) + "\n");
+  }
+  for (const LadderResult& r : results) {
+    if (!(r.error < 1e-4)) {
+      fmt::print(stderr, "{} {} disagrees with the CPU\n", r.ladder, r.step);
+      return 1;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& status) {
+  CLI::App* c = app.add_subcommand("bench", "Measure");
+  c->require_subcommand(1);
+  auto a = std::make_shared<KernelsArgs>();
+  CLI::App* k = c->add_subcommand(
+      "kernels", "Run and check the kernel ladders: one result, from the plain kernel to the fast");
+  k->footer("Example:\n  cutaway bench kernels --ladder softmax");
+  k->add_option("--ladder", a->ladder, "softmax, layer_norm, gemm, attention or scatter; all");
+  k->add_option("--device", a->device, "emu counts memory traffic, cuda measures time")
+      ->capture_default_str();
+  k->add_option("--json", a->json, "Write the results to this file");
+  k->callback([a, &status] { status = run_kernels(*a); });
+}
+
+}  // namespace cutaway::tools
