@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, in one go: builds for the GPU that is there, checks all ops on it
-# against the CPU, trains, measures, and writes one report. Takes about six minutes on a machine with
-# a Hopper GPU and nvcc; needs no network. Usage: tools/gpu_check.sh [report file]
+# against the CPU, trains, measures, and writes one report. Made for six minutes on a machine with a
+# Hopper GPU and nvcc; needs no network. Usage: tools/gpu_check.sh [report file]
 #
-# GPU_CHECK_BUILD names a build folder made elsewhere (same toolkit, same libraries): then nothing is
-# built here.
+# GPU_CHECK_BUILD names a build folder made elsewhere (same toolkit, same libraries): then nothing
+# is built here.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 report=${1:-gpu-report.txt}
@@ -32,11 +32,11 @@ step() {
 mkdir -p "$build"
 : >"$report"
 say "GPU check of $(git rev-parse --short HEAD 2>/dev/null || echo 'an unknown commit')"
-say "$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>&1 | head -n 4)"
+query() { nvidia-smi "--query-gpu=$1" --format=csv,noheader 2>&1 | head -n 4; }
+say "$(query name,driver_version,memory.total)"
 say "$(nvcc --version 2>&1 | tail -n 2 | head -n 1)"
 
-architecture=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
-  head -n 1 | tr -d '. ')
+architecture=$(query compute_cap | head -n 1 | tr -cd '0-9')
 if [ -z "${GPU_CHECK_BUILD:-}" ]; then
   step configure 60 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DCUTAWAY_CUDA=ON \
     "-DCUTAWAY_CUDA_ARCHITECTURES=${architecture:-90}" -DCUTAWAY_VARIANTS=avx2
