@@ -79,7 +79,7 @@ Run train(Device device, int steps) {
     adam.step_and_zero();
     run.losses.push_back(loss.item<double>());
   }
-  for (const auto& p : net.parameters()) run.parameters.push_back(p.tensor.detach().to(kCpu));
+  for (const auto& p : net.parameters()) run.parameters.push_back(p.value.detach().to(kCpu));
   return run;
 }
 
@@ -110,7 +110,7 @@ TEST_P(OnDevice, ATransformerLayerAgreesWithTheCpu) {
     Tensor in = x.to(d).set_requires_grad(true);
     square(layer(in)).mean().backward();
     Tensors g{in.grad().to(kCpu)};
-    for (const auto& p : layer.parameters()) g.push_back(p.tensor.grad().to(kCpu));
+    for (const auto& p : layer.parameters()) g.push_back(p.value.grad().to(kCpu));
     return g;
   };
   const Tensors cpu = gradients(kCpu), there = gradients(device());
