@@ -1,6 +1,7 @@
 #pragma once
 #include <vector>
 
+#include <cutaway/core/device.h>
 #include <cutaway/core/kernels/attention.h>
 #include <cutaway/core/kernels/index.h>
 #include <cutaway/core/kernels/matmul.h>
@@ -29,15 +30,7 @@ struct Ladders {
   Ladder<ReduceRowsArgs> scatter;   // sums of rows by index, f32
 };
 
-namespace emu {
-Ladder<ReduceRowsArgs> scatter_ladder();
-Ladder<SoftmaxArgs> softmax_ladder();
-Ladder<RowNormArgs> layer_norm_ladder();
-}  // namespace emu
-namespace gpu {
-Ladder<ReduceRowsArgs> scatter_ladder();
-Ladder<SoftmaxArgs> softmax_ladder();
-Ladder<RowNormArgs> layer_norm_ladder();
-}  // namespace gpu
+// Those of a device, emu or cuda; empty until the kernels of that device are registered.
+Ladders& ladders(DeviceKind kind);
 
 }  // namespace cutaway::cuda

@@ -16,6 +16,16 @@ struct KernelsArgs {
 
 std::string times(double ratio) { return fmt::format("{:.2f} x", ratio); }
 
+void print_counted(const LadderResult& r) {
+  fmt::print("  {:<24} {:>9.1e} {:>12} {:>10} {:>8.0f}%\n", r.step, r.error,
+             times(double(r.bytes) / double(r.least_bytes)), r.conflicts, 100 * r.lane_use);
+}
+void print_timed(const LadderResult& r, double first) {
+  fmt::print("  {:<24} {:>9.1e} {:>8.3f} {:>8} {:>9.0f} {:>9.0f}\n", r.step, r.error,
+             r.milliseconds, times(first / r.milliseconds),
+             double(r.least_bytes) / r.milliseconds / 1e6, r.flops / r.milliseconds / 1e6);
+}
+
 void print_results(const std::vector<LadderResult>& results, bool gpu) {
   std::string ladder;
   double first = 0;
@@ -24,24 +34,25 @@ void print_results(const std::vector<LadderResult>& results, bool gpu) {
       ladder = r.ladder;
       first = r.milliseconds;
       fmt::print("\n{}\n", ladder);
-      fmt::print(
-          gpu ? "  {:<24} {:>9} {:>8} {:>8} {:>9} {:>9}\n" : "  {:<24} {:>9} {:>12} {:>10} {:>9}\n",
-          "step", "error", gpu ? "ms" : "bytes moved", gpu ? "faster" : "conflicts",
-          gpu ? "GB/s" : "lane use", gpu ? "GFLOP/s" : "");
+      if (gpu) {
+        fmt::print("  {:<24} {:>9} {:>8} {:>8} {:>9} {:>9}\n", "step", "error", "ms", "faster",
+                   "GB/s", "GFLOP/s");
+      } else {
+        fmt::print("  {:<24} {:>9} {:>12} {:>10} {:>9}\n", "step", "error", "bytes moved",
+                   "conflicts", "lane use");
+      }
     }
     if (gpu) {
-      fmt::print("  {:<24} {:>9.1e} {:>8.3f} {:>8} {:>9.0f} {:>9.0f}\n", r.step, r.error,
-                 r.milliseconds, times(first / r.milliseconds),
-                 double(r.least_bytes) / r.milliseconds / 1e6, r.flops / r.milliseconds / 1e6);
+      print_timed(r, first);
     } else {
-      fmt::print("  {:<24} {:>9.1e} {:>12} {:>10} {:>8.0f}%\n", r.step, r.error,
-                 times(double(r.bytes) / double(r.least_bytes)), r.conflicts, 100 * r.lane_use);
+      print_counted(r);
     }
     fmt::print("      {}\n", r.idea);
   }
-  fmt::print(
-      gpu ? "\nGB/s: inputs read once and results written once, over the median of 20 runs.\n"
-          : "\nbytes moved: sectors of 32 bytes, over the least that the problem needs.\n");
+  fmt::print("\n{}\n", gpu ? "GB/s: inputs read once and results written once, over the median of "
+                             "20 runs."
+                           : "bytes moved: sectors of 32 bytes, over the least that the problem "
+                             "needs.");
 }
 
 int run_kernels(const KernelsArgs& a) {

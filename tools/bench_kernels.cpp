@@ -35,8 +35,8 @@ Problem<SoftmaxArgs> softmax_problem(Device device, int64_t rows, int64_t column
   Problem<SoftmaxArgs> p;
   p.operands = {numbers({rows, columns}, device, 1)};
   p.result = empty({rows, columns}, {.device = device});
-  p.args.in = p.operands[0].data();
-  p.args.out = p.result.data();
+  p.args.in = p.operands[0].raw();
+  p.args.out = p.result.raw();
   p.args.outer = rows;
   p.args.n = columns;
   return p;
@@ -49,12 +49,12 @@ Problem<RowNormArgs> norm_problem(Device device, int64_t rows, int64_t columns) 
                 empty({rows}, {.dtype = DType::f64, .device = device}),
                 empty({rows}, {.dtype = DType::f64, .device = device})};
   p.result = empty({rows, columns}, {.device = device});
-  p.args.in = p.operands[0].data();
-  p.args.weight = p.operands[1].data();
-  p.args.bias = p.operands[2].data();
-  p.args.mean = static_cast<double*>(p.operands[3].data());
-  p.args.rstd = static_cast<double*>(p.operands[4].data());
-  p.args.out = p.result.data();
+  p.args.in = p.operands[0].raw();
+  p.args.weight = p.operands[1].raw();
+  p.args.bias = p.operands[2].raw();
+  p.args.mean = static_cast<double*>(p.operands[3].raw());
+  p.args.rstd = static_cast<double*>(p.operands[4].raw());
+  p.args.out = p.result.raw();
   p.args.rows = rows;
   p.args.width = columns;
   p.args.eps = 1e-5;
@@ -69,9 +69,9 @@ Problem<MatmulArgs> gemm_problem(Device device, int64_t n) {
   p.args.a_row = p.args.b_row = p.args.c_row = n;
   p.args.a_column = p.args.b_column = 1;
   p.args.beta = 0;
-  p.args.a = p.operands[0].data();
-  p.args.b = p.operands[1].data();
-  p.args.c = p.result.data();
+  p.args.a = p.operands[0].raw();
+  p.args.b = p.operands[1].raw();
+  p.args.c = p.result.raw();
   return p;
 }
 
@@ -92,11 +92,11 @@ Problem<AttentionArgs> attention_problem(Device device, int64_t heads, int64_t l
   a.q_row = a.k_row = a.v_row = kDepth;
   a.scale = 1 / std::sqrt(double(kDepth));
   a.causal = true;
-  a.q = p.operands[0].data();
-  a.k = p.operands[1].data();
-  a.v = p.operands[2].data();
-  a.lse = p.operands[3].data();
-  a.o = p.result.data();
+  a.q = p.operands[0].raw();
+  a.k = p.operands[1].raw();
+  a.v = p.operands[2].raw();
+  a.lse = p.operands[3].raw();
+  a.o = p.result.raw();
   return p;
 }
 
@@ -107,9 +107,9 @@ Problem<ReduceRowsArgs> scatter_problem(Device device, int64_t rows, int64_t tar
   p.operands = {randint(0, targets, {rows}, {.dtype = DType::i64}, &g).to(device),
                 numbers({rows, columns}, device, 2)};
   p.result = zeros({targets, columns}).to(device);
-  p.args.index = static_cast<const int64_t*>(p.operands[0].data());
-  p.args.in = p.operands[1].data();
-  p.args.out = p.result.data();
+  p.args.index = static_cast<const int64_t*>(p.operands[0].raw());
+  p.args.in = p.operands[1].raw();
+  p.args.out = p.result.raw();
   p.args.outer = 1;
   p.args.n = targets;
   p.args.count = rows;
@@ -186,7 +186,8 @@ std::vector<LadderResult> run_ladders(DeviceKind kind, const std::string& filter
   const Device device{kind, 0};
   backend(kind);  // raises when it is not there
   const bool gpu = kind == DeviceKind::cuda;
-  const cuda::Ladders ladders = gpu ? cuda::gpu_ladders() : cuda::emu_ladders();
+  kernels::softmax.find(kind, DType::f32);  // registers the kernels of the device
+  const cuda::Ladders& ladders = cuda::ladders(kind);
   // The emulator is for reading and checking: its problems are small.
   const int64_t rows = gpu ? 16384 : 24, columns = gpu ? 4096 : 1024, n = gpu ? 4096 : 64;
   const int64_t heads = gpu ? 64 : 1, length = gpu ? 2048 : 96;

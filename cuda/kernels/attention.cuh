@@ -2,6 +2,7 @@
 #include <cutaway/core/kernels/attention.h>
 #include <cutaway/core/math/elementary.h>
 #include <cutaway/cuda/device/language.h>
+#include <cutaway/cuda/ladder.h>
 
 // Attention in tiles: scores exist only as squares in registers and shared memory.
 //
@@ -392,9 +393,14 @@ void register_attention_type(DType dtype) {
   kernels::attention_backward.set(kDevice, dtype, &attention_backward<T>);
 }
 
+inline Ladder<AttentionArgs> attention_ladder();  // ladder_attention.cuh
+
 void register_attention_kernels() {
+  ladders(kDevice).attention = attention_ladder();
   register_attention_type<double>(DType::f64);
   register_attention_type<float>(DType::f32);
 }
 
 }  // namespace cutaway::cuda::CUTAWAY_TARGET
+
+#include <cutaway/cuda/kernels/ladder_attention.cuh>

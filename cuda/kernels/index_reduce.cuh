@@ -2,6 +2,7 @@
 #include <cutaway/core/math/half.h>
 #include <cutaway/cuda/device/scatter_places.h>
 #include <cutaway/cuda/device/segments.h>
+#include <cutaway/cuda/ladder.h>
 
 // Reductions at indices. Values are brought together by their target, in order; the thread at the
 // head of a segment owns it and goes through it as the CPU does. No atomics on floating types, so
@@ -238,7 +239,10 @@ void set_index_reduce(DType t) {
   kernels::reduce_rows.set(kDevice, t, &reduce_rows<T>);
 }
 
+inline Ladder<ReduceRowsArgs> scatter_ladder();  // ladder_scatter.cuh
+
 void register_index_reduce_kernels() {
+  ladders(kDevice).scatter = scatter_ladder();
   set_index_reduce<double>(DType::f64);
   set_index_reduce<float>(DType::f32);
   set_index_reduce<BFloat16>(DType::bf16);

@@ -1,6 +1,5 @@
 #pragma once
 #include <cutaway/cuda/ladder.h>
-#include <cutaway/cuda/kernels/attention.cuh>
 
 // How attention gets fast, forward in f32. The steps before the last know no mask but the causal
 // one.

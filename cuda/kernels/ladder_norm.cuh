@@ -1,6 +1,5 @@
 #pragma once
 #include <cutaway/cuda/ladder.h>
-#include <cutaway/cuda/kernels/row_norm.cuh>
 
 // How the normalisation of rows gets fast, for f32. Each step reads x [rows, width] and writes
 // y = (x − mean) rstd · weight + bias, mean and rstd, with sums in f64.
@@ -111,7 +110,7 @@ void run_norm_step(const RowNormArgs& a, const char* name, int64_t rows_per_bloc
   launch(norm_launch(name, blocks_for(a.rows, rows_per_block), kNormLadderThreads), kKernel, a);
 }
 
-Ladder<RowNormArgs> layer_norm_ladder() {
+inline Ladder<RowNormArgs> layer_norm_ladder() {
   return {
       {"thread per row",
        "One thread finds mean, variance and result of a row. Lanes of a warp read addresses a row "

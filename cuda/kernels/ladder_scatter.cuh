@@ -1,6 +1,5 @@
 #pragma once
 #include <cutaway/cuda/ladder.h>
-#include <cutaway/cuda/kernels/index_reduce.cuh>
 
 // How adding rows at indices gets fast, for f32: y [outer, n, inner] += rows of x
 // [outer, count, inner] at index [count]. All but the atomics give the same bits every time.
@@ -75,7 +74,7 @@ inline bool nothing_to_add(const ReduceRowsArgs& a) {
   return a.outer * a.n * a.count * a.inner == 0;
 }
 
-Ladder<ReduceRowsArgs> scatter_ladder() {
+inline Ladder<ReduceRowsArgs> scatter_ladder() {
   return {
       {"row by row",
        "A thread takes a column and adds all rows to it, one after the other, as the formula says. "

@@ -1,6 +1,5 @@
 #pragma once
 #include <cutaway/cuda/ladder.h>
-#include <cutaway/cuda/kernels/rows.cuh>
 
 // How softmax of rows gets fast, for f32. Each step reads x [outer, n] and writes
 // y = exp(x − max) / Σ exp(x − max).
@@ -101,7 +100,7 @@ inline Launch ladder_launch(const char* name, int64_t blocks) {
 }
 inline bool nothing_to_do(const SoftmaxArgs& a) { return a.outer == 0 || a.n == 0; }
 
-Ladder<SoftmaxArgs> softmax_ladder() {
+inline Ladder<SoftmaxArgs> softmax_ladder() {
   return {
       {"thread per row",
        "One thread does a row as the formula stands. Lanes of a warp read addresses a row apart: "

@@ -3,6 +3,7 @@
 #include <cutaway/core/math/half.h>
 #include <cutaway/cuda/device/language.h>
 #include <cutaway/cuda/lib/gemm.h>
+#include <cutaway/cuda/ladder.h>
 
 // Matrix products: through the library what it takes, by an own tiled kernel the rest (integers,
 // strides the library has no words for, sums over a batch that 16-bit types must not round).
@@ -350,7 +351,10 @@ void register_matmul_type() {
   kernels::column_sums.set(kDevice, Type, &column_sums<T, Type>);
 }
 
+inline Ladder<MatmulArgs> gemm_ladder();  // ladder_gemm.cuh
+
 void register_matmul_kernels() {
+  ladders(kDevice).gemm = gemm_ladder();
   register_matmul_type<double, DType::f64>();
   register_matmul_type<float, DType::f32>();
   register_matmul_type<BFloat16, DType::bf16>();
@@ -362,3 +366,5 @@ void register_matmul_kernels() {
 }
 
 }  // namespace cutaway::cuda::CUTAWAY_TARGET
+
+#include <cutaway/cuda/kernels/ladder_gemm.cuh>

@@ -4,6 +4,7 @@
 #include <cutaway/cuda/device/limits.h>
 #include <cutaway/cuda/device/scratch.h>
 #include <cutaway/cuda/kernels/row_norm_long.cuh>
+#include <cutaway/cuda/ladder.h>
 
 // Normalisation of rows. A row is read once and kept in registers; statistics are f64, so that a
 // large common offset cancels. A block works on several rows one after the other: it reads weight
@@ -321,7 +322,10 @@ void set_row_norm(DType t) {
   kernels::row_norm_backward.set(kDevice, t, &row_norm_backward<T>);
 }
 
+inline Ladder<RowNormArgs> layer_norm_ladder();  // ladder_norm.cuh
+
 void register_row_norm_kernels() {
+  ladders(kDevice).layer_norm = layer_norm_ladder();
   set_row_norm<double>(DType::f64);
   set_row_norm<float>(DType::f32);
   set_row_norm<BFloat16>(DType::bf16);

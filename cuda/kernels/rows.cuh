@@ -3,6 +3,7 @@
 #include <cutaway/cuda/device/exponential.h>
 #include <cutaway/cuda/device/limits.h>
 #include <cutaway/cuda/device/team.h>
+#include <cutaway/cuda/ladder.h>
 
 // Softmax along a dimension. A line is kept in registers while it is short, in shared memory while
 // it fits there: one read and one write. Longer lines are read twice.
@@ -349,7 +350,10 @@ void set_rows(DType t) {
   kernels::log_softmax_backward.set(kDevice, t, &softmax_any<T, true, true>);
 }
 
+inline Ladder<SoftmaxArgs> softmax_ladder();  // ladder_softmax.cuh
+
 void register_rows_kernels() {
+  ladders(kDevice).softmax = softmax_ladder();
   set_rows<double>(DType::f64);
   set_rows<float>(DType::f32);
   set_rows<BFloat16>(DType::bf16);

@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Gpu, OnDevice, testing::Values(DeviceKind::cuda));
 bool same_bits(const Tensor& a, const Tensor& b) {
   const Tensor x = a.to(kCpu).contiguous(), y = b.to(kCpu).contiguous();
   return x.sizes() == y.sizes() && x.dtype() == y.dtype() &&
-         std::memcmp(x.data(), y.data(), size_t(x.numel()) * size_t(size_of(x.dtype()))) == 0;
+         std::memcmp(x.raw(), y.raw(), size_t(x.numel()) * size_t(size_of(x.dtype()))) == 0;
 }
 
 TEST_P(OnDevice, RandomNumbersAreThoseOfTheCpuBitForBit) {
@@ -45,7 +45,7 @@ TEST_P(OnDevice, RandomNumbersAreThoseOfTheCpuBitForBit) {
 struct Net : nn::Module {
   nn::Conv2d conv{{.in = 1, .out = 4, .kernel = 3, .padding = 1}};
   nn::BatchNorm2d norm{{.num_features = 4}};
-  nn::Dropout dropout{0.25};
+  nn::Dropout dropout{{.p = 0.25}};
   nn::Linear head{{.in = 4 * 4 * 4, .out = 5}};
 
   Net() {
@@ -60,18 +60,18 @@ struct Net : nn::Module {
 };
 
 // Losses of `steps` steps from the same start, and the parameters they end with.
-struct Run {
+struct Training {
   std::vector<double> losses;
   Tensors parameters;
 };
-Run train(Device device, int steps) {
+Training train(Device device, int steps) {
   manual_seed(11);
   Net net;
   const Tensor x = randn({8, 1, 8, 8}).to(device);
   const Tensor y = randint(0, 5, {8}).to(device);
   net.to(device);
   optim::AdamW adam(net.parameters(), {.lr = 1e-2});
-  Run run;
+  Training run;
   for (int i = 0; i < steps; ++i) {
     const Tensor loss = cross_entropy(net(x), y);
     loss.backward();
@@ -84,7 +84,7 @@ Run train(Device device, int steps) {
 }
 
 TEST_P(OnDevice, TrainsToTheLossesOfTheCpu) {
-  const Run cpu = train(kCpu, 12), there = train(device(), 12);
+  const Training cpu = train(kCpu, 12), there = train(device(), 12);
   for (size_t i = 0; i < cpu.losses.size(); ++i) {
     EXPECT_NEAR(there.losses[i], cpu.losses[i], 1e-5 * (1 + cpu.losses[i])) << "step " << i;
   }
@@ -92,7 +92,7 @@ TEST_P(OnDevice, TrainsToTheLossesOfTheCpu) {
 }
 
 TEST_P(OnDevice, TheSameRunTwiceGivesTheSameBits) {
-  const Run first = train(device(), 4), second = train(device(), 4);
+  const Training first = train(device(), 4), second = train(device(), 4);
   EXPECT_EQ(first.losses, second.losses);
   for (size_t i = 0; i < first.parameters.size(); ++i) {
     EXPECT_TRUE(same_bits(first.parameters[i], second.parameters[i])) << "parameter " << i;
@@ -107,7 +107,7 @@ TEST_P(OnDevice, ATransformerLayerAgreesWithTheCpu) {
   const auto gradients = [&](Device d) {
     layer.to(d);
     layer.zero_grad();
-    Tensor in = x.to(d).set_requires_grad(true);
+    Tensor in = x.detach().to(d).set_requires_grad(true);
     square(layer(in)).mean().backward();
     Tensors g{in.grad().to(kCpu)};
     for (const auto& p : layer.parameters()) g.push_back(p.value.grad().to(kCpu));

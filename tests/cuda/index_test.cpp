@@ -262,7 +262,7 @@ TEST(CudaIndex, EveryStepOfTheLadderAddsTheSame) {
   const Buffer<float> in(rows);
   const Buffer<int64_t> index(some_indices(90, -1, 200));
   std::vector<float> expected;
-  for (const auto& step : scatter_ladder()) {
+  for (const auto& step : ladders(DeviceKind::emu).scatter) {
     const Buffer<float> out(old);
     ReduceRowsArgs a;
     a.index = index.get();
@@ -279,7 +279,7 @@ TEST(CudaIndex, EveryStepOfTheLadderAddsTheSame) {
     a.count = 0;
     step.run(a);
   }
-  EXPECT_EQ(scatter_ladder().size(), 5u);
+  EXPECT_EQ(ladders(DeviceKind::emu).scatter.size(), 5u);
 }
 
 // Rows of 32 floats: the index and every row once.

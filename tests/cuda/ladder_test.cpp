@@ -4,8 +4,7 @@
 
 #include <cutaway/cuda/emu/counters.h>
 #include <cutaway/cuda/emu/options.h>
-#include <cutaway/cuda/kernels/ladder_attention.cuh>
-#include <cutaway/cuda/kernels/ladder_gemm.cuh>
+#include <cutaway/cuda/ladder.h>
 
 #include <tests/cuda/emu_buffer.h>
 
@@ -36,16 +35,17 @@ void expect_same(const Ladder<Args>& ladder, int64_t results, Run&& run) {
 
 void compare_gemm(int64_t m, int64_t n, int64_t k) {
   const Buffer<float> a(random_values(m * k, 1)), b(random_values(k * n, 2));
-  expect_same(gemm_ladder(), m * n, [&](const LadderStep<MatmulArgs>& step, float* out) {
-    MatmulArgs x{.m = m, .n = n, .k = k};
-    x.a_row = k;
-    x.b_row = x.c_row = n;
-    x.a_column = x.b_column = 1;
-    x.a = a.get();
-    x.b = b.get();
-    x.c = out;
-    step.run(x);
-  });
+  expect_same(ladders(DeviceKind::emu).gemm, m * n,
+              [&](const LadderStep<MatmulArgs>& step, float* out) {
+                MatmulArgs x{.m = m, .n = n, .k = k};
+                x.a_row = k;
+                x.b_row = x.c_row = n;
+                x.a_column = x.b_column = 1;
+                x.a = a.get();
+                x.b = b.get();
+                x.c = out;
+                step.run(x);
+              });
 }
 TEST(CudaLadder, GemmStepsAgree) {
   compare_gemm(1, 1, 1);
@@ -62,7 +62,7 @@ void compare_attention(int64_t queries, int64_t keys, int64_t depth, int64_t wid
   const Buffer<float> q(random_values(batch * queries * depth, 1)),
       k(random_values(batch * keys * depth, 2)), v(random_values(batch * keys * width, 3)),
       lse(batch * queries);
-  expect_same(attention_ladder(), batch * queries * width,
+  expect_same(ladders(DeviceKind::emu).attention, batch * queries * width,
               [&](const LadderStep<AttentionArgs>& step, float* out) {
                 AttentionArgs x{.rank = 1, .batch = batch};
                 x.sizes[0] = batch;
@@ -108,8 +108,10 @@ TEST(CudaLadder, TiledStepsHaveNoBankConflicts) {
 }
 
 TEST(CudaLadder, EveryStepSaysItsIdea) {
-  for (const auto& step : gemm_ladder()) EXPECT_GT(std::string(step.idea).size(), 60u);
-  for (const auto& step : attention_ladder()) EXPECT_GT(std::string(step.idea).size(), 60u);
+  for (const auto& step : ladders(DeviceKind::emu).gemm)
+    EXPECT_GT(std::string(step.idea).size(), 60u);
+  for (const auto& step : ladders(DeviceKind::emu).attention)
+    EXPECT_GT(std::string(step.idea).size(), 60u);
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ TEST(CudaRowNorm, NoBankConflicts) {
 }
 
 TEST(CudaRowNorm, TheLadderOfLayerNorm) {
-  const auto ladder = layer_norm_ladder();
+  const auto ladder = ladders(DeviceKind::emu).layer_norm;
   ASSERT_GE(ladder.size(), 4u);
   for (const Case& c : {Case{9, 70, true, true, true}, {2, 1100, true, false, false}}) {
     const Data<float> d(c, 100);

@@ -130,7 +130,7 @@ TEST(CudaRows, SoftmaxMovesEachElementOnce) {
 }
 
 TEST(CudaRows, TheLadderOfSoftmax) {
-  const auto ladder = softmax_ladder();
+  const auto ladder = ladders(DeviceKind::emu).softmax;
   ASSERT_GE(ladder.size(), 4u);
   for (const Size s : {Size{3, 70, 1}, Size{1, 2000, 1}, Size{0, 3, 1}}) {
     const auto in = random_values<float>(s.outer * s.n, 6, 0, 3);

@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Ops, Record, testing::ValuesIn(op_records()), test_name
 
 // The same records on the emulated GPU, where every CUDA kernel is checked as it runs. Set to true
 // when all records pass: from then on a missing kernel is a failure.
-constexpr bool kEmuIsComplete = false;
+constexpr bool kEmuIsComplete = true;
 
 class EmuRecord : public testing::TestWithParam<const OpRecord*> {
  protected:
