@@ -344,27 +344,26 @@ KERNEL attention_key_gradients(AttentionArgs x, int64_t tiles, int64_t chunks,
     multiply_rows(operands, h.k, h.row0, h.q, q0, p);
     finish_scores<true>(h, q0, p);
     probabilities<true>(lses, p);
-    if (!values) {
-      multiply_rows(operands, h.v, h.row0, h.g, q0, dp);
-      score_gradients<true>(dots, dp, T(x.scale), p);
-    }
     if (values) {
       multiply_weights(weights, operands, p, h.g, q0, column0, out);
-    } else {
-      multiply_weights(weights, operands, p, h.q, q0, column0, out);
+      continue;
     }
+    multiply_rows(operands, h.v, h.row0, h.g, q0, dp);
+    score_gradients<true>(dots, dp, T(x.scale), p);
+    multiply_weights(weights, operands, p, h.q, q0, column0, out);
   }
   store_result(values ? x.dv : x.dk, h, out, x.keys, values ? x.width : x.depth, column0);
 }
 
+inline Launch head_launch(const char* name, int64_t blocks) {
+  return {.name = name, .grid = {unsigned(blocks)}, .block = {kHeadThreads}};
+}
 template <class T>
 void attention(const AttentionArgs& x) {
   if (x.batch == 0 || x.queries == 0) return;
   const int64_t tiles = blocks_for(x.queries, kTile<T>);
   const int64_t chunks = x.width > 0 ? blocks_for(x.width, kResultColumns) : 1;
-  launch(
-      {.name = "attention", .grid = {unsigned(tiles * chunks * x.batch)}, .block = {kHeadThreads}},
-      attention_rows<T>, x, tiles, chunks);
+  launch(head_launch("attention", tiles * chunks * x.batch), attention_rows<T>, x, tiles, chunks);
 }
 
 template <class T>
@@ -374,15 +373,11 @@ void attention_backward(const AttentionArgs& x) {
   const int64_t width = blocks_for(x.width, kResultColumns);
   const int64_t queries = blocks_for(x.queries, kTile<T>), keys = blocks_for(x.keys, kTile<T>);
   if (queries * depth > 0) {
-    launch({.name = "attention_query_gradients",
-            .grid = {unsigned(queries * depth * x.batch)},
-            .block = {kHeadThreads}},
+    launch(head_launch("attention_query_gradients", queries * depth * x.batch),
            attention_query_gradients<T>, x, queries, depth);
   }
   if (keys * (width + depth) > 0) {
-    launch({.name = "attention_key_gradients",
-            .grid = {unsigned(keys * (width + depth) * x.batch)},
-            .block = {kHeadThreads}},
+    launch(head_launch("attention_key_gradients", keys * (width + depth) * x.batch),
            attention_key_gradients<T>, x, keys, width + depth, width);
   }
 }
@@ -394,7 +389,6 @@ void register_attention_type(DType dtype) {
 }
 
 inline Ladder<AttentionArgs> attention_ladder();  // ladder_attention.cuh
-
 void register_attention_kernels() {
   ladders(kDevice).attention = attention_ladder();
   register_attention_type<double>(DType::f64);
