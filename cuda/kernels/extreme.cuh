@@ -163,7 +163,7 @@ void median_by_sorting(const MedianArgs& a, DType t) {
 }
 
 // Long lists keep a block busy for long; a few of them are sorted by the whole device instead.
-constexpr int64_t kLongList = 16384;
+constexpr int64_t kLongList = 8192;
 
 template <class T, DType kType>
 void median(const MedianArgs& a) {

@@ -61,6 +61,7 @@ struct Norm2 : Sum<T> {
 };
 template <class T>
 struct NormP : Sum<T> {
+  using Heavy = void;
   DEVICE double context(const ReduceArgs& a, int64_t, int64_t) { return a.p; }
   DEVICE double add(double a, T x, double p, Where) { return a + std::pow(magnitude(x), p); }
   DEVICE void finish(const ReduceArgs& args, int64_t o, double a) {

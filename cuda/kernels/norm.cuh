@@ -42,19 +42,13 @@ template <class T>
 struct ChannelDots {
   using In = T;
   using Acc = SumAndDot;
-  using Scalar = void;  // g is read beside x
-  struct Context {
-    double center;
-    Global<const T> g;
-  };
-  DEVICE Context context(const ReduceArgs& a, int64_t o, int64_t) {
-    const double center = global<const double>(a.context)[o];
-    return {center, global<const T>(a.value)};
+  using Paired = void;
+  DEVICE double context(const ReduceArgs& a, int64_t o, int64_t) {
+    return global<const double>(a.context)[o];
   }
   DEVICE Acc identity() { return {0, 0}; }
-  DEVICE Acc add(Acc a, T x, const Context& c, Where where) {
-    const T g = c.g[where.offset];
-    return {a.sum + wide(g), a.dot + wide(g) * (wide(x) - c.center)};
+  DEVICE Acc add(Acc a, T x, T g, double center) {
+    return {a.sum + wide(g), a.dot + wide(g) * (wide(x) - center)};
   }
   DEVICE Acc merge(Acc a, Acc b) { return {a.sum + b.sum, a.dot + b.dot}; }
   DEVICE void finish(const ReduceArgs& args, int64_t o, Acc a) {

@@ -60,6 +60,7 @@ struct Exponentials {
 };
 template <class T>
 struct LogSumExp {
+  using Heavy = void;
   using In = T;
   using Acc = Exponentials;
   using C = ComputeOf<T>;

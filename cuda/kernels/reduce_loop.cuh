@@ -6,7 +6,9 @@
 // How a reduction walks its input. A policy R says what is computed:
 //   In, Acc (16 bytes at most), Context; context(args, output, base): what add() wants to know of
 //   an output whose elements start at `base`; identity(); add(acc, x, context, where);
-//   merge(acc, acc); finish(args, output, acc) writes the result.
+//   merge(acc, acc); finish(args, output, acc) writes the result. With a type Paired, `value` is a
+//   second input laid out as the first, and add(acc, x, second, context). With a type Heavy, add()
+//   is long code that takes longer than to fetch an element: then it is not unrolled much.
 // Note: fixed trees. Elements are given to threads, and partial results merged, in an order that
 // depends on the shape alone.
 namespace cutaway::cuda::CUTAWAY_TARGET {
@@ -53,34 +55,65 @@ DEVICE int64_t reduced_place(const ReduceArgs& a, int64_t r, bool narrow) {
   return place_of(r, a.reduced_rank, a.reduced_sizes, a.reduced_strides, narrow);
 }
 
+// Elements first, first + step, … before `end`, V neighbours each, added to acc. Batches of loads
+// go out before the first of them is needed.
+template <class R, int V, int kBatch, class Context>
+DEVICE typename R::Acc accumulate(const ReduceArgs& a, bool narrow, int64_t base, int64_t first,
+                                  int64_t step, int64_t end, const Context& context) {
+  using In = typename R::In;
+  constexpr bool kPaired = requires { typename R::Paired; };
+  const auto x = global<const In>(a.in);
+  typename R::Acc acc = R::identity();
+  for (int64_t i = first; i < end; i += kBatch * step) {
+    Vec<In, V> v[kBatch] = {}, second[kPaired ? kBatch : 1] = {};
+    int64_t at[kBatch] = {};
+    CUTAWAY_UNROLL
+    for (int b = 0; b < kBatch; ++b) {
+      if (i + b * step >= end) continue;
+      at[b] = base + reduced_place(a, i + b * step, narrow);
+      v[b] = load<V>(x, at[b]);
+      if constexpr (kPaired) second[b] = load<V>(global<const In>(a.value), at[b]);
+    }
+    CUTAWAY_UNROLL
+    for (int b = 0; b < kBatch; ++b) {
+      if (i + b * step >= end) continue;
+      for (int k = 0; k < V; ++k) {
+        if constexpr (kPaired) {
+          acc = R::add(acc, v[b][k], second[b][k], context);
+        } else {
+          acc = R::add(acc, v[b][k], context, Where{i + b * step + k, at[b] + k});
+        }
+      }
+    }
+  }
+  return acc;
+}
+
+template <class R>
+inline constexpr bool kHeavy = requires {
+  typename R::Heavy;
+};
+// Elements that are read at once.
+template <class R>
+inline constexpr int kVector = kHeavy<R> ? 1 : kWide<typename R::In>;
+
 // A team for each part of an output.
 template <class R>
 KERNEL reduce_rows(ReduceArgs a, ReducePlan p, typename R::Acc* partial) {
-  using In = typename R::In;
-  constexpr int V = kWide<In>;
+  constexpr int V = kVector<R>, kBatch = kHeavy<R> ? 1 : V > 4 ? 2 : 4;
   const Team team = this_team(p.width);
   const int64_t unit = static_cast<int64_t>(blockIdx.x) * (kReduceThreads / p.width) + team.index;
   const int64_t o = unit / p.chunks, begin = unit % p.chunks * p.chunk;
   const bool live = o < a.outputs;
   typename R::Acc acc = R::identity();
   if (live) {
-    const auto x = global<const In>(a.in);
     const int64_t base = kept_place(a, o, p.narrow);
     const int64_t end = begin + p.chunk < a.count ? begin + p.chunk : a.count;
     const auto context = R::context(a, o, base);
-    if (p.vectors) {
-      for (int64_t i = begin + team.lane * V; i < end; i += p.width * V) {
-        const int64_t at = base + reduced_place(a, i, p.narrow);
-        const Vec<In, V> v = load<V>(x, at);
-        for (int k = 0; k < V; ++k) acc = R::add(acc, v[k], context, Where{i + k, at + k});
-      }
-    } else {
-      for (int64_t i = begin + team.lane; i < end; i += p.width) {
-        const int64_t at = base + reduced_place(a, i, p.narrow);
-        const In v = x[at];
-        acc = R::add(acc, v, context, Where{i, at});
-      }
-    }
+    acc = p.vectors ? accumulate<R, V, kBatch>(a, p.narrow, base, begin + team.lane * V,
+                                               p.width * V, end, context)
+                    : accumulate<R, 1, kBatch>(a, p.narrow, base, begin + team.lane, p.width, end,
+                                               context);
   }
   acc = team_reduce(team, acc, [](auto l, auto r) { return R::merge(l, r); });
   if (!live || team.lane != 0) return;
@@ -94,21 +127,17 @@ KERNEL reduce_rows(ReduceArgs a, ReducePlan p, typename R::Acc* partial) {
 // Threads along x take neighbouring outputs, those along y share the elements of one.
 template <class R>
 KERNEL reduce_columns(ReduceArgs a, ReducePlan p, typename R::Acc* partial) {
-  using In = typename R::In;
   const int64_t o = static_cast<int64_t>(blockIdx.x) * p.width + threadIdx.x;
   const int64_t begin = blockIdx.y * p.chunk;
   const bool live = o < a.outputs;
   typename R::Acc acc = R::identity();
   if (live) {
-    const auto x = global<const In>(a.in);
     const int64_t base = kept_place(a, o, p.narrow);
     const int64_t end = begin + p.chunk < a.count ? begin + p.chunk : a.count;
     const auto context = R::context(a, o, base);
-    for (int64_t i = begin + threadIdx.y; i < end; i += blockDim.y) {
-      const int64_t at = base + reduced_place(a, i, p.narrow);
-      const In v = x[at];
-      acc = R::add(acc, v, context, Where{i, at});
-    }
+    constexpr int kBatch = kHeavy<R> ? 1 : 8;
+    acc =
+        accumulate<R, 1, kBatch>(a, p.narrow, base, begin + threadIdx.y, blockDim.y, end, context);
   }
   acc = column_reduce(acc, [](auto l, auto r) { return R::merge(l, r); });
   if (!live || threadIdx.y != 0) return;
@@ -181,8 +210,9 @@ inline ReducePlan plan_reduction(const ReduceArgs& a, int v) {
 template <class R>
 void reduce(const ReduceArgs& a) {
   if (a.outputs == 0) return;
-  constexpr bool kScalar = requires { typename R::Scalar; };
-  const ReducePlan p = plan_reduction(a, kScalar ? 1 : kWide<typename R::In>);
+  constexpr bool kPaired = requires { typename R::Paired; };
+  const bool second_fits = !kPaired || aligned16(a.value);
+  const ReducePlan p = plan_reduction(a, second_fits ? kVector<R> : 1);
   DeviceArray<typename R::Acc> partial(p.chunks > 1 ? a.outputs * p.chunks : 0);
   if (p.columns) {
     launch({.name = "reduce_columns",

@@ -240,10 +240,8 @@ TEST(CudaReduce, Median) {
 
 // Long lists are sorted.
 TEST(CudaReduce, MedianOfLongLists) {
-  compare_median<float>(DType::f32, 1, 16390, 1, false, 0);
-  compare_median<float>(DType::f32, 1, 16390, 1, true, 0.3);
-  compare_median<Float16>(DType::f16, 1, 16385, 1, false, 0.01);
-  compare_median<uint8_t>(DType::u8, 1, 16385, 2, false, 0);
+  compare_median<float>(DType::f32, 1, 8200, 1, true, 0.3);
+  compare_median<Float16>(DType::f16, 1, 8193, 1, false, 0.01);
 }
 
 TEST(CudaReduce, ReadsEachElementOnce) {
