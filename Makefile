@@ -16,7 +16,7 @@ help:
 	@echo "make run      train a small network on Fashion-MNIST and show the result"
 	@echo "make test     build and run all tests, also under sanitizers"
 	@echo "make asan     build and run the fast tests under sanitizers only"
-	@echo "make bench    build and run the benchmarks"
+	@echo "make bench    build and run the benchmarks, beside PyTorch where it is installed"
 	@echo "make docs     write the reference of the ops to build/docs"
 	@echo "make deps     install the Debian packages that are missing"
 	@echo "make clean    delete the build folder"
@@ -44,7 +44,7 @@ $(BUILD)/asan/build.ninja: | $(BUILD)/deps.stamp
 
 build-asan: $(BUILD)/deps.stamp $(BUILD)/asan/build.ninja
 	@cmake --build $(BUILD)/asan -j $(JOBS) $(QUIET)
-.PHONY: build-asan
+.PHONY: build-asan bench-overhead
 
 run: build
 	@$(BUILD)/cutaway train --model convnet --data fashion-mnist --epochs 4 --seed 1
@@ -55,7 +55,17 @@ test: build build-asan
 asan: build-asan
 	@ctest --test-dir $(BUILD)/asan $(CTEST_FLAGS)
 
+# BENCH takes further options, such as BENCH="--quick --workload mlp".
+HAS_TORCH = $(shell for p in python3 /usr/bin/python3; do \
+	$$p -c 'import numpy, torch' 2>/dev/null && echo yes && break; done)
 bench: build
+	@mkdir -p $(BUILD)/bench
+	@$(BUILD)/cutaway bench $(if $(HAS_TORCH),--vs torch) --dtype f32,bf16 \
+	  --json $(BUILD)/bench/bench.json --svg $(BUILD)/bench/bench.svg $(BENCH)
+	@$(MAKE) --no-print-directory bench-overhead
+
+# The price of a call, apart from its arithmetic, and of the header.
+bench-overhead: build
 	@$(BUILD)/cutaway_bench
 	@tools/check_header_time.sh $(BUILD)
 

@@ -6,6 +6,7 @@
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/node.h>
 #include <cutaway/autograd/ops.h>
+#include <cutaway/core/trace.h>
 
 namespace cutaway {
 namespace {
@@ -241,10 +242,14 @@ void Engine::call(State& s) {
   } restore{c, module};
   CallScope scope(n.site);
   Backward b(n, s.gradients.data());
-  if (!create_graph_ && n.op->fast_backward) {
-    n.op->fast_backward(b);
+  const auto rule = !create_graph_ && n.op->fast_backward ? n.op->fast_backward : n.op->backward;
+  if (trace::enabled()) [[unlikely]] {
+    trace::OpEvent event(n.op->name);
+    rule(b);
+    event.finish_backward(s.gradients.data(), int(s.gradients.size()), b.grads.data(),
+                          int(b.grads.size()));
   } else {
-    n.op->backward(b);
+    rule(b);
   }
   if (c.anomaly) check_backward_values(b);
   if (n.hooks) {

@@ -113,6 +113,7 @@ void run_op(const OpRecord& op, const Tensor* const* inputs, int n, uint32_t tem
             .extras = {}};
   if (trace::enabled()) [[unlikely]] {
     trace::OpEvent event(op.name);
+    event.inputs(inputs, n);
     op.forward(call);
     event.finish(outputs, call.num_outputs);
   } else {

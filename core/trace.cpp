@@ -1,10 +1,10 @@
 #include <cutaway/core/trace.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fmt/format.h>
 #include <map>
 #include <mutex>
 #include <new>
@@ -34,12 +34,15 @@ struct Event {
   const char* name;
   int64_t begin = 0, end = 0;  // ns
   int64_t bytes = 0;           // of the results, or of the block
+  int64_t bytes_in = 0;        // of the operands
+  bool backward = false;
   int64_t live = 0, cached = 0;
   const ModuleScope* module = nullptr;
   const char* file = "";
   uint32_t line = 0;
   int depth = 0;
   Shape sizes = {};
+  Shape operands[3] = {};
   DType dtype = DType::f32;
   Device device = kCpu;
 };
@@ -154,12 +157,17 @@ std::string table(const char* title, F&& name) {
   return out;
 }
 
+std::string full_name(const Event& e) {
+  return e.backward ? e.name + std::string(" backward") : e.name;
+}
+
 std::string chrome_event(const Event& e, int thread) {
   const double begin = double(e.begin) * 1e-3, length = double(e.end - e.begin) * 1e-3;
   if (e.kind == Kind::memory) {
-    return fmt::format("{{\"name\":\"host memory\",\"ph\":\"C\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},"
-                       "\"args\":{{\"live\":{},\"cached\":{}}}}}",
-                       thread, begin, e.live, e.cached);
+    return fmt::format(
+        "{{\"name\":\"host memory\",\"ph\":\"C\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},"
+        "\"args\":{{\"live\":{},\"cached\":{}}}}}",
+        thread, begin, e.live, e.cached);
   }
   std::string args = fmt::format("\"module\":{}", json_quoted(module_path(e.module)));
   if (e.kind == Kind::op) {
@@ -171,7 +179,7 @@ std::string chrome_event(const Event& e, int thread) {
   return fmt::format(
       "{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},"
       "\"dur\":{:.3f},\"args\":{{{}}}}}",
-      json_quoted(e.name), e.kind == Kind::op ? "op" : "range", thread, begin, length, args);
+      json_quoted(full_name(e)), e.kind == Kind::op ? "op" : "range", thread, begin, length, args);
 }
 
 }  // namespace
@@ -197,25 +205,58 @@ void clear() {
 
 OpEvent::OpEvent(const char* name) : name_(name), begin_(now_ns()) {}
 
-void OpEvent::finish(const Tensor* outputs, int count) {
+namespace {
+int64_t bytes_of(const Tensor& t) { return t.numel() * size_of(t.dtype()); }
+}  // namespace
+
+void OpEvent::inputs(const Tensor* const* operands, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (!operands[i]->defined()) continue;
+    bytes_in_ += bytes_of(*operands[i]);
+    if (i < 3) operands_[i] = operands[i]->sizes();
+  }
+}
+
+void OpEvent::finish(const Tensor* outputs, int count) { record(outputs, count, false); }
+
+void OpEvent::finish_backward(const Tensor* upstreams, int count, const Tensor* grads,
+                              int num_grads) {
+  for (int i = 0; i < num_grads; ++i) {
+    if (!grads[i].defined()) continue;
+    bytes_in_ += bytes_of(grads[i]);
+    if (i < 3) operands_[i] = grads[i].sizes();
+  }
+  record(upstreams, count, true);
+}
+
+void OpEvent::record(const Tensor* outputs, int count, bool backward) {
   const Context& c = context();
-  Event e{.kind = Kind::op, .name = name_, .begin = begin_, .end = now_ns(), .module = c.module,
-          .file = c.site.file_name(), .line = c.site.line(), .depth = c.call_depth};
+  Event e{.kind = Kind::op,
+          .name = name_,
+          .begin = begin_,
+          .end = now_ns(),
+          .bytes_in = bytes_in_,
+          .backward = backward,
+          .module = c.module,
+          .file = c.site.file_name(),
+          .line = c.site.line(),
+          .depth = c.call_depth};
+  for (int i = 0; i < 3; ++i) e.operands[i] = operands_[i];
   for (int i = 0; i < count; ++i) {
     if (!outputs[i].defined()) continue;
-    e.bytes += outputs[i].numel() * size_of(outputs[i].dtype());
+    e.bytes += bytes_of(outputs[i]);
     if (i == 0) {
       e.sizes = outputs[i].sizes();
       e.dtype = outputs[i].dtype();
       e.device = outputs[i].device();
     }
   }
-  record(e);
+  trace::record(e);
   if (!logging) return;
   const std::string line = fmt::format(
-      "{} {} {} {} {} {:.3f} us {}{}:{}\n", e.name, to_string(e.sizes), name_of(e.dtype),
-      to_string(e.device), cpu_variant(), double(e.end - e.begin) * 1e-3,
-      e.module ? module_path(e.module) + " " : "", e.file, e.line);
+      "{}{} {} {} {} {} {:.3f} us {}{}:{}\n", e.name, backward ? " backward" : "",
+      to_string(e.sizes), name_of(e.dtype), to_string(e.device), cpu_variant(),
+      double(e.end - e.begin) * 1e-3, e.module ? module_path(e.module) + " " : "", e.file, e.line);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -223,18 +264,26 @@ Range::Range(const char* name) : name_(enabled() ? name : nullptr), begin_(name_
 Range::~Range() {
   if (!name_) return;
   const Context& c = context();
-  record({.kind = Kind::range, .name = name_, .begin = begin_, .end = now_ns(), .module = c.module,
+  record({.kind = Kind::range,
+          .name = name_,
+          .begin = begin_,
+          .end = now_ns(),
+          .module = c.module,
           .depth = c.call_depth});
 }
 
 void memory(int64_t bytes, int64_t live, int64_t cached) noexcept {
-  record({.kind = Kind::memory, .name = "memory", .begin = now_ns(), .bytes = bytes, .live = live,
+  record({.kind = Kind::memory,
+          .name = "memory",
+          .begin = now_ns(),
+          .bytes = bytes,
+          .live = live,
           .cached = cached});
 }
 
 void save_chrome(const std::string& path) {
-  std::string json = fmt::format("{{\"otherData\":{{\"cpu_variant\":\"{}\"}},\"traceEvents\":[",
-                                 cpu_variant());
+  std::string json =
+      fmt::format("{{\"otherData\":{{\"cpu_variant\":\"{}\"}},\"traceEvents\":[", cpu_variant());
   const char* gap = "\n";
   for_each_event([&](const Event& e, int thread) {
     json += gap + chrome_event(e, thread);
@@ -249,7 +298,26 @@ void save_chrome(const std::string& path) {
 }
 
 std::string op_table() {
-  return table("op", [](const Event& e) { return std::string(e.name); });
+  return table("op", [](const Event& e) { return full_name(e); });
+}
+
+void for_each_span(const std::function<void(const Span&)>& f) {
+  for_each_event([&](const Event& e, int thread) {
+    if (e.kind == Kind::memory) return;
+    Span s{.name = e.name,
+           .op = e.kind == Kind::op,
+           .backward = e.backward,
+           .thread = thread,
+           .begin = e.begin,
+           .end = e.end,
+           .bytes_in = e.bytes_in,
+           .bytes_out = e.bytes,
+           .dtype = e.dtype,
+           .result = e.sizes,
+           .operands = {}};
+    for (int i = 0; i < 3; ++i) s.operands[i] = e.operands[i];
+    f(s);
+  });
 }
 
 std::string module_table() {

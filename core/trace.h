@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include <cutaway/core/context.h>
@@ -35,6 +36,20 @@ std::string module_table();
 // Forgets what was recorded.
 void clear();
 
+// What is known about an op, the backward pass of one, or a range that ended.
+struct Span {
+  const char* name = "";
+  bool op = false;        // else a range, of which only name and times are known
+  bool backward = false;  // result: the upstream gradient; operands: the gradients it gave
+  int thread = 0;
+  int64_t begin = 0, end = 0;  // ns
+  int64_t bytes_in = 0, bytes_out = 0;
+  DType dtype = DType::f32;   // of the result
+  Shape result, operands[3];  // sizes of the first result and of the first operands
+};
+// Calls f for everything that was recorded, in order of ends for each thread.
+void for_each_span(const std::function<void(const Span&)>& f);
+
 // A large block was taken (bytes > 0) or given back (< 0); live and cached are those afterwards.
 void memory(int64_t bytes, int64_t live, int64_t cached) noexcept;
 
@@ -43,11 +58,19 @@ void memory(int64_t bytes, int64_t live, int64_t cached) noexcept;
 class OpEvent {
  public:
   explicit OpEvent(const char* name);
+  // The operands, before they may be given away.
+  void inputs(const Tensor* const* operands, int count);
   void finish(const Tensor* outputs, int count);
+  // For the backward pass of the op: upstream gradients and what it made of them.
+  void finish_backward(const Tensor* upstreams, int count, const Tensor* grads, int num_grads);
 
  private:
+  void record(const Tensor* outputs, int count, bool backward);
+
   const char* name_;
   int64_t begin_;
+  int64_t bytes_in_ = 0;
+  Shape operands_[3] = {};
 };
 
 // A range named by the user, from construction to destruction.

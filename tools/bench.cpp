@@ -5,6 +5,7 @@
 #include <cutaway/core/io/file.h>
 
 #include <tools/bench_kernels.h>
+#include <tools/bench_workloads.h>
 #include <tools/commands.h>
 
 namespace cutaway::tools {
@@ -88,8 +89,10 @@ int run_kernels(const KernelsArgs& a) {
 }  // namespace
 
 void add_bench(CLI::App& app, int& status) {
-  CLI::App* c = app.add_subcommand("bench", "Measure");
-  c->require_subcommand(1);
+  CLI::App* c = app.add_subcommand(
+      "bench", "Measure training steps and ops, beside PyTorch where it is installed");
+  c->require_subcommand(0, 1);
+  add_bench_workloads(*c, status);
   auto a = std::make_shared<KernelsArgs>();
   CLI::App* k = c->add_subcommand(
       "kernels", "Run and check the kernel ladders: one result, from the plain kernel to the fast");

@@ -161,6 +161,46 @@ std::string line_plot(const std::vector<Line>& lines, const PlotOptions& o) {
   return s + "</svg>\n";
 }
 
+std::string bar_chart(const std::vector<Bar>& bars, const BarOptions& o) {
+  constexpr double kRow = 18;
+  const double left = 170, right = o.width - 150, top = 48;
+  const double bottom = top + kRow * double(bars.size()) + 4;
+  Axis axis{o.log};
+  if (!o.log) axis.include(0);
+  if (o.mark > 0) axis.include(o.mark);
+  for (const Bar& b : bars) axis.include(b.value);
+  axis.finish();
+  if (o.log) axis.low = std::floor(axis.low), axis.high = std::ceil(axis.high);
+  const auto px = [&](double v) { return left + (right - left) * axis.map(v); };
+  std::string s = head(o.width, int(bottom) + 48) +
+                  text(8, 20, o.title, "start", "font-weight=\"bold\"") +
+                  text(8, 36, o.subtitle, "start", "fill=\"#555\"");
+  for (double t : axis.ticks()) {
+    s +=
+        fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#ddd\"/>\n", px(t), top, bottom);
+    s += text(px(t), bottom + 16, fmt::format("{:.4g}", t), "middle");
+  }
+  s += text((left + right) / 2, bottom + 38, o.x_label, "middle");
+  const double base = o.mark > 0 ? px(o.mark) : left;
+  for (size_t i = 0; i < bars.size(); ++i) {
+    const double y = top + kRow * double(i) + 4;
+    s += text(left - 6, y + 11, bars[i].label, "end");
+    if (!axis.shows(bars[i].value)) continue;
+    const double end = px(bars[i].value);
+    s += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>\n",
+        std::min(base, end), y, std::max(std::fabs(end - base), 1.0), kRow - 4,
+        bars[i].pale ? "#ccc"
+        : end < base ? "#999"
+                     : "#444");
+    s += text(std::max(base, end) + 4, y + 11, bars[i].detail);
+  }
+  if (o.mark > 0) {
+    s += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#000\"/>\n", base, top, bottom);
+  }
+  return s + "</svg>\n";
+}
+
 std::string confusion_plot(const std::vector<std::vector<int64_t>>& counts,
                            const std::vector<std::string>& classes) {
   const int n = int(counts.size()), cell = 44, left = 96, top = 96;

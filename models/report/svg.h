@@ -18,6 +18,21 @@ struct PlotOptions {
 // survive printing.
 std::string line_plot(const std::vector<Line>& lines, const PlotOptions& options);
 
+struct Bar {
+  std::string label, detail;  // left of the bar, and at its end
+  double value = 0;
+  bool pale = false;  // not to be relied on
+};
+struct BarOptions {
+  std::string title, subtitle, x_label;
+  bool log = false;  // bars start at the smallest power of ten, or at `mark`
+  double mark = 0;   // a line to compare with; bars grow from it to both sides. 0: none
+  int width = 720;
+};
+// Horizontal bars, one below the other. Values that are not finite, and with log those not above 0,
+// have no bar.
+std::string bar_chart(const std::vector<Bar>& bars, const BarOptions& options);
+
 // Counts by true class (rows) and predicted class (columns) as a table of grey cells.
 std::string confusion_plot(const std::vector<std::vector<int64_t>>& counts,
                            const std::vector<std::string>& classes);

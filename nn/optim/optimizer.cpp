@@ -9,6 +9,7 @@
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/tensor_ops.h>
+#include <cutaway/core/trace.h>
 
 namespace cutaway::optim {
 namespace {
@@ -78,6 +79,7 @@ Tensor Optimizer::zero_moment(const Tensor& p) {
 }
 
 void Optimizer::step() {
+  const trace::Range range(name());
   NoGradGuard no_grad;
   Batch batch(kernel());
   for (size_t i = 0; i < parameters_.size(); ++i) {
