@@ -4,6 +4,7 @@
 #include <cutaway/core/error.h>
 #include <cutaway/core/io/file.h>
 
+#include <tools/bench_gpu.h>
 #include <tools/bench_kernels.h>
 #include <tools/bench_workloads.h>
 #include <tools/commands.h>
@@ -13,6 +14,12 @@ namespace {
 
 struct KernelsArgs {
   std::string ladder, device = "emu", json;
+  bool small = false;
+};
+
+struct GpuArgs {
+  std::string device = "cuda";
+  bool small = false;
 };
 
 std::string times(double ratio) { return fmt::format("{:.2f} x", ratio); }
@@ -61,8 +68,8 @@ int run_kernels(const KernelsArgs& a) {
   if (device.kind != DeviceKind::emu && device.kind != DeviceKind::cuda) {
     throw DeviceError("bench", "kernels run on cuda or emu; got " + a.device);
   }
-  const auto results = run_ladders(device.kind, a.ladder);
-  print_results(results, device.kind == DeviceKind::cuda);
+  const auto results = run_ladders(device.kind, a.ladder, a.small);
+  print_results(results, device.kind == DeviceKind::cuda && !a.small);
   if (!a.json.empty()) {
     auto rows = nlohmann::json::array();
     for (const LadderResult& r : results) {
@@ -86,6 +93,19 @@ int run_kernels(const KernelsArgs& a) {
   return 0;
 }
 
+void print_row(const GpuRow& r) {
+  fmt::print("{:<38} {:>10.3f} ms {:>10.1f} {:<8}", r.name, r.milliseconds, r.rate, r.unit);
+  if (r.share > 0) fmt::print(" {:>6.1f} % of {}", 100 * r.share, r.of);
+  fmt::print("\n");
+  std::fflush(stdout);
+}
+
+int run_gpu(const GpuArgs& a) {
+  if (a.small) fmt::print("Small sizes, to try the code: names and rates mean nothing here.\n");
+  run_gpu_bench(device_from_name(a.device), a.small, print_row);
+  return 0;
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, int& status) {
@@ -101,7 +121,15 @@ void add_bench(CLI::App& app, int& status) {
   k->add_option("--device", a->device, "emu counts memory traffic, cuda measures time")
       ->capture_default_str();
   k->add_option("--json", a->json, "Write the results to this file");
+  k->add_flag("--small", a->small, "On cuda: the small problems of emu, checked and not timed");
   k->callback([a, &status] { status = run_kernels(*a); });
+  auto g = std::make_shared<GpuArgs>();
+  CLI::App* gpu = c->add_subcommand(
+      "gpu", "Measure bandwidth, products, attention and training steps on a GPU");
+  gpu->footer("Example:\n  cutaway bench gpu");
+  gpu->add_option("--device", g->device, "cuda, or another to try the code")->capture_default_str();
+  gpu->add_flag("--small", g->small, "Small sizes that only try the code");
+  gpu->callback([g, &status] { status = run_gpu(*g); });
 }
 
 }  // namespace cutaway::tools

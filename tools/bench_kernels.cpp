@@ -145,7 +145,7 @@ struct Size {
 
 template <class Args>
 void run_ladder(const char* name, const cuda::Ladder<Args>& ladder, Kernel<Args>& reference,
-                Device device, const MakeProblem<Args>& make, Size size,
+                Device device, bool timed, const MakeProblem<Args>& make, Size size,
                 std::vector<LadderResult>& results) {
   const Problem<Args> cpu = make(kCpu);
   reference(kCpu, DType::f32, cpu.args);
@@ -172,7 +172,7 @@ void run_ladder(const char* name, const cuda::Ladder<Args>& ladder, Kernel<Args>
       if (launches > 0) r.lane_use /= double(launches);
       r.error = largest_difference(p.result.to(kCpu), cpu.result);
     }
-    if (device.kind == DeviceKind::cuda) {
+    if (timed) {
       const Problem<Args> p = make(device);
       r.milliseconds = median_milliseconds(device, [&] { step.run(p.args); });
     }
@@ -182,10 +182,10 @@ void run_ladder(const char* name, const cuda::Ladder<Args>& ladder, Kernel<Args>
 
 }  // namespace
 
-std::vector<LadderResult> run_ladders(DeviceKind kind, const std::string& filter) {
+std::vector<LadderResult> run_ladders(DeviceKind kind, const std::string& filter, bool small) {
   const Device device{kind, 0};
   backend(kind);  // raises when it is not there
-  const bool gpu = kind == DeviceKind::cuda;
+  const bool gpu = kind == DeviceKind::cuda && !small;
   kernels::softmax.find(kind, DType::f32);  // registers the kernels of the device
   const cuda::Ladders& ladders = cuda::ladders(kind);
   // The emulator is for reading and checking: its problems are small.
@@ -198,31 +198,32 @@ std::vector<LadderResult> run_ladders(DeviceKind kind, const std::string& filter
   };
   if (wanted("softmax")) {
     run_ladder<SoftmaxArgs>(
-        "softmax", ladders.softmax, kernels::softmax, device,
+        "softmax", ladders.softmax, kernels::softmax, device, gpu,
         [&](Device d) { return softmax_problem(d, rows, columns); }, {8 * rows * columns, 0},
         results);
   }
   if (wanted("layer_norm")) {
     run_ladder<RowNormArgs>(
-        "layer_norm", ladders.layer_norm, kernels::row_norm, device,
+        "layer_norm", ladders.layer_norm, kernels::row_norm, device, gpu,
         [&](Device d) { return norm_problem(d, rows, columns); },
         {8 * rows * columns + 8 * columns + 16 * rows, 0}, results);
   }
   if (wanted("gemm")) {
     run_ladder<MatmulArgs>(
-        "gemm", ladders.gemm, kernels::matmul, device, [&](Device d) { return gemm_problem(d, n); },
-        {12 * n * n, 2.0 * double(n) * n * n}, results);
+        "gemm", ladders.gemm, kernels::matmul, device, gpu,
+        [&](Device d) { return gemm_problem(d, n); }, {12 * n * n, 2.0 * double(n) * n * n},
+        results);
   }
   if (wanted("attention")) {
     const double pairs = double(heads) * double(length) * double(length + 1) / 2;
     run_ladder<AttentionArgs>(
-        "attention", ladders.attention, kernels::attention, device,
+        "attention", ladders.attention, kernels::attention, device, gpu,
         [&](Device d) { return attention_problem(d, heads, length); },
         {16 * heads * length * 64 + 4 * heads * length, 4.0 * 64 * pairs}, results);
   }
   if (wanted("scatter")) {
     run_ladder<ReduceRowsArgs>(
-        "scatter", ladders.scatter, kernels::reduce_rows, device,
+        "scatter", ladders.scatter, kernels::reduce_rows, device, gpu,
         [&](Device d) { return scatter_problem(d, entries, targets, width); },
         {8 * entries + 4 * entries * width + 8 * targets * width, 0}, results);
   }

@@ -19,7 +19,9 @@ struct LadderResult {
 };
 
 // Runs every step of the ladders whose names contain `filter` on cuda or emu. Raises DeviceError
-// when the device is not there, ValueError when no ladder is named so.
-std::vector<LadderResult> run_ladders(DeviceKind device, const std::string& filter);
+// when the device is not there, ValueError when no ladder is named so. On cuda, `small` takes the
+// small problems of the emulator and measures no time.
+std::vector<LadderResult> run_ladders(DeviceKind device, const std::string& filter,
+                                      bool small = false);
 
 }  // namespace cutaway::tools

@@ -12,7 +12,7 @@ namespace {
 
 struct OpsArgs {
   std::string name, json, markdown, device = "cpu";
-  bool check = false;
+  bool check = false, quiet = false;
 };
 
 const char* compute_name(Compute c) {
@@ -50,8 +50,8 @@ void print_record(const OpRecord& op) {
   fmt::print("  source {}\n", source_text(op));
 }
 
-// Runs the checks of some records; prints a line each and every failure.
-int check(const std::vector<const OpRecord*>& ops, Device device) {
+// Runs the checks of some records; prints every failure, and unless quiet a line each.
+int check(const std::vector<const OpRecord*>& ops, Device device, bool quiet) {
   int failed_ops = 0;
   size_t checks = 0;
   for (const OpRecord* op : ops) {
@@ -66,6 +66,7 @@ int check(const std::vector<const OpRecord*>& ops, Device device) {
     }
     checks += results.size();
     failed_ops += failures > 0;
+    if (quiet && failures == 0) continue;
     fmt::print("{} {:<24} {:>4} checks   gradcheck worst {:.1e}\n", failures ? "FAIL" : "PASS",
                op->name, results.size(), worst_gradient);
   }
@@ -123,7 +124,7 @@ int run_ops(const OpsArgs& a) {
     io::write_file_atomic(a.json, list.dump(2) + "\n");
   }
   if (!a.markdown.empty()) io::write_file_atomic(a.markdown, markdown(ops));
-  if (a.check) return check(ops, device_from_name(a.device));
+  if (a.check) return check(ops, device_from_name(a.device), a.quiet);
   if (!a.json.empty() || !a.markdown.empty()) return 0;
   if (!a.name.empty()) {
     print_record(*ops.front());
@@ -144,6 +145,7 @@ void add_ops(CLI::App& app, int& status) {
   c->add_flag("--check", a->check,
               "Run values, types, strides, threads, first and second derivatives, errors");
   c->add_option("--device", a->device, "Where the checks run: cpu, cuda or emu");
+  c->add_flag("--quiet", a->quiet, "With --check: only what fails, and the sum");
   c->add_option("--json", a->json, "Write the records to this file");
   c->add_option("--markdown", a->markdown, "Write reference pages to this file");
   c->callback([a, &status] { status = run_ops(*a); });
