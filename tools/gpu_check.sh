@@ -40,13 +40,15 @@ architecture=$(query compute_cap | head -n 1 | tr -cd '0-9')
 if [ -z "${GPU_CHECK_BUILD:-}" ]; then
   step configure 60 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DCUTAWAY_CUDA=ON \
     "-DCUTAWAY_CUDA_ARCHITECTURES=${architecture:-90}" -DCUTAWAY_VARIANTS=avx2
-  step build 300 cmake --build "$build" -j "$(nproc)" --target cutaway_command test_cuda test_ops
+  step build 300 cmake --build "$build" -j "$(nproc)" \
+    --target cutaway_command test_cuda test_gpu test_ops
 fi
 
 step doctor 30 "$build/cutaway" doctor
 step "all ops against the CPU" 150 "$build/cutaway" ops --check --device cuda --quiet
 step "random numbers, determinism, memory, graphs" 60 "$build/test_cuda" \
   --gtest_filter='Gpu*' --gtest_brief=1
+step "streams, pinned memory, graphs, sparse products" 60 "$build/test_gpu" --gtest_brief=1
 if command -v compute-sanitizer >/dev/null 2>&1; then
   step "compute-sanitizer on the kernel ladders" 60 compute-sanitizer --tool memcheck \
     --error-exitcode 9 "$build/cutaway" bench kernels --device cuda --small
