@@ -35,7 +35,7 @@ struct Event {
   int64_t begin = 0, end = 0;  // ns
   int64_t bytes = 0;           // of the results, or of the block
   int64_t bytes_in = 0;        // of the operands
-  bool backward = false;
+  bool backward = false, view = false;
   int64_t live = 0, cached = 0;
   const ModuleScope* module = nullptr;
   const char* file = "";
@@ -217,19 +217,26 @@ void OpEvent::inputs(const Tensor* const* operands, int count) {
   }
 }
 
-void OpEvent::finish(const Tensor* outputs, int count) { record(outputs, count, false); }
+void OpEvent::finish(const Tensor* outputs, int count) {
+  const bool view = std::all_of(outputs, outputs + count,
+                                [](const Tensor& t) { return t.defined() && t.impl()->is_view; });
+  record(outputs, count, false, count > 0 && view);
+}
 
 void OpEvent::finish_backward(const Tensor* upstreams, int count, const Tensor* grads,
                               int num_grads) {
+  bool view = true;
   for (int i = 0; i < num_grads; ++i) {
     if (!grads[i].defined()) continue;
+    view =
+        view && count > 0 && upstreams[0].defined() && grads[i].storage() == upstreams[0].storage();
     bytes_in_ += bytes_of(grads[i]);
     if (i < 3) operands_[i] = grads[i].sizes();
   }
-  record(upstreams, count, true);
+  record(upstreams, count, true, view);
 }
 
-void OpEvent::record(const Tensor* outputs, int count, bool backward) {
+void OpEvent::record(const Tensor* outputs, int count, bool backward, bool view) {
   const Context& c = context();
   Event e{.kind = Kind::op,
           .name = name_,
@@ -237,6 +244,7 @@ void OpEvent::record(const Tensor* outputs, int count, bool backward) {
           .end = now_ns(),
           .bytes_in = bytes_in_,
           .backward = backward,
+          .view = view,
           .module = c.module,
           .file = c.site.file_name(),
           .line = c.site.line(),
@@ -307,6 +315,7 @@ void for_each_span(const std::function<void(const Span&)>& f) {
     Span s{.name = e.name,
            .op = e.kind == Kind::op,
            .backward = e.backward,
+           .view = e.view,
            .thread = thread,
            .begin = e.begin,
            .end = e.end,

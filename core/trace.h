@@ -41,6 +41,7 @@ struct Span {
   const char* name = "";
   bool op = false;        // else a range, of which only name and times are known
   bool backward = false;  // result: the upstream gradient; operands: the gradients it gave
+  bool view = false;      // moves nothing: all results share memory with an operand
   int thread = 0;
   int64_t begin = 0, end = 0;  // ns
   int64_t bytes_in = 0, bytes_out = 0;
@@ -65,7 +66,7 @@ class OpEvent {
   void finish_backward(const Tensor* upstreams, int count, const Tensor* grads, int num_grads);
 
  private:
-  void record(const Tensor* outputs, int count, bool backward);
+  void record(const Tensor* outputs, int count, bool backward, bool view);
 
   const char* name_;
   int64_t begin_;

@@ -70,13 +70,16 @@ double flops_of(const Span& s) {
   return 0;
 }
 
-// Time of each span without that of the spans inside it.
-std::vector<double> own_times(std::vector<Span>& spans) {
+struct Own {
+  double ms = 0;       // without that of the spans inside it
+  bool inner = false;  // whether there are any
+};
+std::vector<Own> own_times(std::vector<Span>& spans) {
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
     if (a.thread != b.thread) return a.thread < b.thread;
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
-  std::vector<double> own;
+  std::vector<Own> own;
   std::vector<size_t> open;
   for (size_t i = 0; i < spans.size(); ++i) {
     const Span& s = spans[i];
@@ -85,8 +88,11 @@ std::vector<double> own_times(std::vector<Span>& spans) {
       open.pop_back();
     }
     const double length = double(s.end - s.begin) * 1e-6;
-    if (!open.empty()) own[open.back()] -= length;
-    own.push_back(length);
+    if (!open.empty()) {
+      own[open.back()].ms -= length;
+      own[open.back()].inner = true;
+    }
+    own.push_back({length});
     open.push_back(i);
   }
   return own;
@@ -107,14 +113,16 @@ Explanation explain(const Workload& w, int threads) {
   std::vector<Span> spans;
   trace::for_each_span([&](const Span& s) { spans.push_back(s); });
   trace::clear();
-  const std::vector<double> own = own_times(spans);
+  const std::vector<Own> own = own_times(spans);
   std::map<std::string, ExplainRow> rows;
   for (size_t i = 0; i < spans.size(); ++i) {
     const Span& s = spans[i];
     ExplainRow& r = rows[s.name + std::string(s.backward ? " backward" : "")];
-    const double flops = flops_of(s), bytes = double(s.bytes_in + s.bytes_out);
+    // What is made of other ops has its bytes there.
+    const double flops = flops_of(s);
+    const double bytes = s.view || own[i].inner ? 0 : double(s.bytes_in + s.bytes_out);
     r.calls += 1;
-    r.ms += own[i];
+    r.ms += own[i].ms;
     r.flops += flops;
     r.bytes += bytes;
     if (s.op) r.floor_ms += floor_ms(w.dtype, flops, bytes, threads);

@@ -134,9 +134,10 @@ double peak_flops(DType dtype, int threads) {
   if (rate > 0) return rate;
   const Peak peak = peak_loop(dtype);
   const ThreadsScope scope(threads);
-  const int64_t turns = 1 << 20;
+  // Runs of a quarter of a millisecond: some of them fall between interruptions.
+  const int64_t turns = 1 << 16;
   std::vector<float> sums(size_t(threads) * 16);
-  const double seconds = shortest(7, [&] {
+  const double seconds = shortest(200, [&] {
     parallel_chunks(threads, [&](int64_t i) { peak.loop(turns, &sums[size_t(i) * 16]); });
   });
   return rate = peak.flops_per_turn * double(turns) * threads / seconds;

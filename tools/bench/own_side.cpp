@@ -50,8 +50,10 @@ class OwnSide : public Side {
     make_workload(c.workload, c.dtype).step();
     trim_memory();
     malloc_trim(0);
-    idle_ = reset_process_peak() ? process_status("VmRSS") : -1;
+    const double idle = process_status("VmRSS");
     current_ = make_workload(c.workload, c.dtype);
+    trim_memory();
+    idle_ = reset_process_peak() ? idle : -1;
     current_.step();
   }
 
