@@ -18,7 +18,8 @@
 namespace cutaway::tools {
 namespace {
 
-// Twelve independent sums hide the latency of two multiply-add units.
+// Twelve independent sums hide the latency of two multiply-add units. The loops over them are
+// unrolled, or the sums would live in memory.
 constexpr int kSums = 12;
 using Loop = void (*)(int64_t, float*);
 
@@ -33,6 +34,7 @@ void scalar_loop(int64_t turns, float* out) {
   volatile float factor = 0.999f;
   const float a = factor, b = factor * 0.5f;
   for (int64_t t = 0; t < turns; ++t) {
+#pragma GCC unroll 12
     for (float& s : sums) s = s * a + b;
   }
   *out = 0;
@@ -45,6 +47,7 @@ __attribute__((target("avx2,fma"))) void avx2_loop(int64_t turns, float* out) {
   const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.5f);
   for (__m256& v : s) v = _mm256_setzero_ps();
   for (int64_t t = 0; t < turns; ++t) {
+#pragma GCC unroll 12
     for (__m256& v : s) v = _mm256_fmadd_ps(v, a, b);
   }
   for (int i = 1; i < kSums; ++i) s[0] = _mm256_add_ps(s[0], s[i]);
@@ -56,6 +59,7 @@ __attribute__((target("avx512f"))) void avx512_loop(int64_t turns, float* out) {
   const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.5f);
   for (__m512& v : s) v = _mm512_setzero_ps();
   for (int64_t t = 0; t < turns; ++t) {
+#pragma GCC unroll 12
     for (__m512& v : s) v = _mm512_fmadd_ps(v, a, b);
   }
   for (int i = 1; i < kSums; ++i) s[0] = _mm512_add_ps(s[0], s[i]);
@@ -67,6 +71,7 @@ __attribute__((target("avx512f,avx512bf16"))) void bf16_loop(int64_t turns, floa
   const __m512bh a = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0.01f), _mm512_set1_ps(0.01f));
   for (__m512& v : s) v = _mm512_setzero_ps();
   for (int64_t t = 0; t < turns; ++t) {
+#pragma GCC unroll 12
     for (__m512& v : s) v = _mm512_dpbf16_ps(v, a, a);
   }
   for (int i = 1; i < kSums; ++i) s[0] = _mm512_add_ps(s[0], s[i]);
@@ -134,10 +139,10 @@ double peak_flops(DType dtype, int threads) {
   if (rate > 0) return rate;
   const Peak peak = peak_loop(dtype);
   const ThreadsScope scope(threads);
-  // Runs of a quarter of a millisecond: some of them fall between interruptions.
-  const int64_t turns = 1 << 16;
+  // Short runs: some of them fall between interruptions. Several threads need time to wake up.
+  const int64_t turns = threads > 1 ? 1 << 21 : 1 << 17;
   std::vector<float> sums(size_t(threads) * 16);
-  const double seconds = shortest(200, [&] {
+  const double seconds = shortest(threads > 1 ? 20 : 200, [&] {
     parallel_chunks(threads, [&](int64_t i) { peak.loop(turns, &sums[size_t(i) * 16]); });
   });
   return rate = peak.flops_per_turn * double(turns) * threads / seconds;
