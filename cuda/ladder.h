@@ -30,7 +30,9 @@ struct Ladders {
   Ladder<ReduceRowsArgs> scatter;   // sums of rows by index, f32
 };
 
-// Those of a device, emu or cuda; empty until the kernels of that device are registered.
-Ladders& ladders(DeviceKind kind);
+// Those of a device, emu or cuda; empty when the device is not there.
+const Ladders& ladders(DeviceKind kind);
+// Where the kernel families of a device put theirs when they are registered.
+Ladders& ladders_to_fill(DeviceKind kind);
 
 }  // namespace cutaway::cuda

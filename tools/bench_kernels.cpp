@@ -186,7 +186,6 @@ std::vector<LadderResult> run_ladders(DeviceKind kind, const std::string& filter
   const Device device{kind, 0};
   backend(kind);  // raises when it is not there
   const bool gpu = kind == DeviceKind::cuda && !small;
-  kernels::softmax.find(kind, DType::f32);  // registers the kernels of the device
   const cuda::Ladders& ladders = cuda::ladders(kind);
   // The emulator is for reading and checking: its problems are small.
   const int64_t rows = gpu ? 16384 : 24, columns = gpu ? 4096 : 1024, n = gpu ? 4096 : 64;

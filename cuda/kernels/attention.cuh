@@ -390,7 +390,7 @@ void register_attention_type(DType dtype) {
 
 inline Ladder<AttentionArgs> attention_ladder();  // ladder_attention.cuh
 void register_attention_kernels() {
-  ladders(kDevice).attention = attention_ladder();
+  ladders_to_fill(kDevice).attention = attention_ladder();
   register_attention_type<double>(DType::f64);
   register_attention_type<float>(DType::f32);
 }

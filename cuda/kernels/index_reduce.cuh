@@ -242,7 +242,7 @@ void set_index_reduce(DType t) {
 inline Ladder<ReduceRowsArgs> scatter_ladder();  // ladder_scatter.cuh
 
 void register_index_reduce_kernels() {
-  ladders(kDevice).scatter = scatter_ladder();
+  ladders_to_fill(kDevice).scatter = scatter_ladder();
   set_index_reduce<double>(DType::f64);
   set_index_reduce<float>(DType::f32);
   set_index_reduce<BFloat16>(DType::bf16);

@@ -354,7 +354,7 @@ void register_matmul_type() {
 inline Ladder<MatmulArgs> gemm_ladder();  // ladder_gemm.cuh
 
 void register_matmul_kernels() {
-  ladders(kDevice).gemm = gemm_ladder();
+  ladders_to_fill(kDevice).gemm = gemm_ladder();
   register_matmul_type<double, DType::f64>();
   register_matmul_type<float, DType::f32>();
   register_matmul_type<BFloat16, DType::bf16>();

@@ -325,7 +325,7 @@ void set_row_norm(DType t) {
 inline Ladder<RowNormArgs> layer_norm_ladder();  // ladder_norm.cuh
 
 void register_row_norm_kernels() {
-  ladders(kDevice).layer_norm = layer_norm_ladder();
+  ladders_to_fill(kDevice).layer_norm = layer_norm_ladder();
   set_row_norm<double>(DType::f64);
   set_row_norm<float>(DType::f32);
   set_row_norm<BFloat16>(DType::bf16);

@@ -353,7 +353,7 @@ void set_rows(DType t) {
 inline Ladder<SoftmaxArgs> softmax_ladder();  // ladder_softmax.cuh
 
 void register_rows_kernels() {
-  ladders(kDevice).softmax = softmax_ladder();
+  ladders_to_fill(kDevice).softmax = softmax_ladder();
   set_rows<double>(DType::f64);
   set_rows<float>(DType::f32);
   set_rows<BFloat16>(DType::bf16);

@@ -24,7 +24,8 @@ void compare_row(const Kernel<Args>& k) {
   const auto& cpu = k.table[static_cast<int>(DeviceKind::cpu)];
   const auto& emu = k.table[static_cast<int>(DeviceKind::emu)];
   for (int t = 0; t < kNumDTypes; ++t) {
-    EXPECT_EQ(emu[t] != nullptr, cpu[t] != nullptr) << k.name << " for " << name_of(DType(t));
+    // The other way round there may be more: 16-bit attention is the CPU's in f32.
+    EXPECT_TRUE(emu[t] != nullptr || cpu[t] == nullptr) << k.name << " for " << name_of(DType(t));
   }
 }
 template <class... Args>
