@@ -19,6 +19,7 @@ namespace cutaway {
 
 // Samples: attention_samples.cpp.
 void attention_samples(SampleList&);
+void attention_lse_samples(SampleList&);
 
 namespace {
 
@@ -191,27 +192,43 @@ struct Operands {
   }
 };
 
-void attention_forward(Call& c) {
-  const Tensor &q = c.in(0), &k = c.in(1), &v = c.in(2), &mask = c.in(3);
-  for (int i = 0; i < 3; ++i) c.require_dtype(i);
-  c.require_same_device();
-  const AttentionSizes s = check_attention(q, k, v, mask);
-  Tensor& out = c.out(0, s.with(s.queries, s.width), q.dtype());
-  if (c.meta()) return;
-  const DType wide = is_half(q.dtype()) ? DType::f32 : q.dtype(), type = kernel_type(q, s);
-  Shape rows = s.batch;
-  rows.push_back(s.queries);
-  const Tensor lse = empty(rows, {.dtype = wide, .device = q.device()});
+// y and lse of a checked call, in the type of the kernels.
+void attend(const Call& c, const AttentionSizes& s, const Tensor& out, const Tensor& lse) {
+  if (out.numel() == 0) return;
+  const Tensor& q = c.in(0);
+  const DType type = kernel_type(q, s);
   const Tensor y =
       type == q.dtype() ? out : empty(out.sizes(), {.dtype = type, .device = q.device()});
-  if (out.numel() > 0) {
-    const Operands operands(q, k, v, mask, type);
-    AttentionArgs args = operands.args(s, c.attrs<AttentionAttrs>());
-    args.o = y.raw();
-    args.lse = lse.raw();
-    kernels::attention(q.device(), type, args);
-    if (type != q.dtype()) copy_elements(out, y);
-  }
+  const Operands operands(q, c.in(1), c.in(2), c.in(3), type);
+  AttentionArgs args = operands.args(s, c.attrs<AttentionAttrs>());
+  args.o = y.raw();
+  args.lse = lse.raw();
+  kernels::attention(q.device(), type, args);
+  if (type != q.dtype()) copy_elements(out, y);
+}
+
+AttentionSizes check_call(const Call& c) {
+  for (int i = 0; i < 3; ++i) c.require_dtype(i);
+  c.require_same_device();
+  return check_attention(c.in(0), c.in(1), c.in(2), c.in(3));
+}
+
+Shape rows_of(const AttentionSizes& s) {
+  Shape rows = s.batch;
+  rows.push_back(s.queries);
+  return rows;
+}
+
+// The type of lse: 16-bit scores are summed in f32.
+DType lse_type(DType type) { return is_half(type) ? DType::f32 : type; }
+
+void attention_forward(Call& c) {
+  const AttentionSizes s = check_call(c);
+  const Tensor& q = c.in(0);
+  const Tensor& out = c.out(0, s.with(s.queries, s.width), q.dtype());
+  if (c.meta()) return;
+  const Tensor lse = empty(rows_of(s), {.dtype = lse_type(q.dtype()), .device = q.device()});
+  if (out.numel() > 0) attend(c, s, out, lse);
   c.save(lse);
 }
 
@@ -252,7 +269,8 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const Tensor& mask,
   return e / masked_fill(z, eq(z.detach(), 0), 1);
 }
 
-void attention_backward(Backward& b) {
+// Rules of both records; g_lse [..., T] is the gradient of lse, undefined when there is none.
+void attention_rules(Backward& b, const Tensor& g_lse) {
   const auto& a = b.attrs<AttentionAttrs>();
   const Tensor mask = b.input(3);
   const DType type = b.upstream().dtype(), wide = is_half(type) ? DType::f32 : type;
@@ -267,11 +285,15 @@ void attention_backward(Backward& b) {
   if (b.needs(2)) set(2, matmul(p, g, {.transpose_a = true}));
   if (!b.needs(0) && !b.needs(1) && !b.needs(3)) return;
   const Tensor dp = matmul(g, v, {.transpose_b = true});
-  const Tensor ds = p * (dp - sum(dp * p, -1, {.keepdim = true}));
+  Tensor mean_dp = sum(dp * p, -1, {.keepdim = true});
+  if (g_lse.defined()) mean_dp = mean_dp - g_lse.unsqueeze(-1);
+  const Tensor ds = p * (dp - mean_dp);
   if (b.needs(0)) set(0, matmul(ds, k) * a.scale);
   if (b.needs(1)) set(1, matmul(ds, q, {.transpose_a = true}) * a.scale);
   if (b.needs(3)) set(3, ds);
 }
+
+void attention_backward(Backward& b) { attention_rules(b, {}); }
 
 void attention_fast_backward(Backward& b) {
   if (b.needs(3)) return attention_backward(b);  // the gradient of a mask is as large as the scores
@@ -318,6 +340,37 @@ const OpRecord kAttention{
     .samples = attention_samples,
 };
 
+void attention_lse_forward(Call& c) {
+  const AttentionSizes s = check_call(c);
+  const Tensor& q = c.in(0);
+  if (s.width == 0 || s.keys == 0) {
+    throw_sizes("lse needs a key and a column of v", q, c.in(1), c.in(2), "S ≥ 1 and E ≥ 1");
+  }
+  const Tensor& out = c.out(0, s.with(s.queries, s.width), q.dtype());
+  const Tensor& lse = c.out(1, rows_of(s), lse_type(q.dtype()));
+  if (!c.meta()) attend(c, s, out, lse);
+}
+
+void attention_lse_backward(Backward& b) { attention_rules(b, b.upstream(1)); }
+
+const OpRecord kAttentionLse{
+    .name = "attention_with_lse",
+    .signature = "attention_with_lse(q, k, v, {mask, causal, scale}) → y, lse",
+    .meaning = "Attention and the logarithm of the normaliser of each query, to join heads.",
+    .formula = "s = scale · q kᵀ + mask,  lse = log Σ_j exp(s_j),  y = exp(s − lse) v",
+    .shapes =
+        "q [..., T, D]   k [..., S, D]   v [..., S, E]   mask [..., T, S]   "
+        "y [..., T, E]   lse [..., T]",
+    .dtypes = kFloating,
+    .compute = Compute::low,
+    .outputs = 2,
+    .save_inputs = 0b1111,
+    .forward = attention_lse_forward,
+    .backward_text = "as scaled_dot_product_attention, with ds = p ∘ (g vᵀ − Σ_j p ∘ g vᵀ + g_lse)",
+    .backward = attention_lse_backward,
+    .samples = attention_lse_samples,
+};
+
 AttentionAttrs attributes(const Tensor& q, const AttentionOptions& options) {
   const double depth = q.dim() > 0 ? double(q.sizes().back()) : 1;
   return {.scale = options.scale.value_or(depth > 0 ? 1 / std::sqrt(depth) : 1),
@@ -339,6 +392,19 @@ Tensor scaled_dot_product_attention(TensorArg q, TensorArg k, TensorArg v,
   return run(kAttention, {q, k, v, options.mask}, attributes(*q, options));
 }
 
-void register_attention_ops(std::vector<const OpRecord*>& list) { list.push_back(&kAttention); }
+AttentionResult attention_with_lse(TensorArg q, TensorArg k, TensorArg v,
+                                   const AttentionOptions& options) {
+  if (options.dropout != 0) {
+    throw ValueError("attention_with_lse", "weights cannot be dropped, lse would not be theirs");
+  }
+  const Tensors both =
+      run_many(kAttentionLse, {*q, *k, *v, options.mask}, attributes(*q, options), q.site);
+  return {both[0], both[1]};
+}
+
+void register_attention_ops(std::vector<const OpRecord*>& list) {
+  list.push_back(&kAttention);
+  list.push_back(&kAttentionLse);
+}
 
 }  // namespace cutaway

@@ -21,8 +21,17 @@ struct AttentionOptions {
 // [0, 1].
 Tensor scaled_dot_product_attention(TensorArg q, TensorArg k, TensorArg v,
                                     const AttentionOptions& options = {});
-// The same from public ops, with all T · S probabilities in memory: the reference of the fused
-// form.
+struct AttentionResult {
+  Tensor output, lse;
+};
+// The same with the logarithm of each query's normaliser, lse [..., T] = log Σ_j exp(s_j) (f32 for
+// 16-bit types, −inf where a query may look nowhere). Heads over parts of the keys are joined under
+// one softmax by it: y = Σ_h exp(lse_h − lse) y_h, lse = log Σ_h exp(lse_h). Raises ShapeError for
+// no keys, ValueError for dropout.
+AttentionResult attention_with_lse(TensorArg q, TensorArg k, TensorArg v,
+                                   const AttentionOptions& options = {});
+// scaled_dot_product_attention from public ops, with all T · S probabilities in memory: the
+// reference of the fused form.
 Tensor attention_composite(TensorArg q, TensorArg k, TensorArg v,
                            const AttentionOptions& options = {});
 

@@ -53,6 +53,8 @@ Tensors plain_attention(const Tensors& in, const Plain& options) {
   for (int64_t n : {queries, width}) out.push_back(n);
   for (int64_t n : {queries, keys}) scores.push_back(n);
   Ref y(out);
+  Ref lse(out.slice(0, out.rank() - 1));
+  for (double& x : lse.v) x = -std::numeric_limits<double>::infinity();
   for (int64_t n = 0; n < batch.numel(); ++n) {
     for (int64_t i = 0; i < queries; ++i) {
       std::vector<double> s;
@@ -76,6 +78,7 @@ Tensors plain_attention(const Tensors& in, const Plain& options) {
       }
       if (!(most > -std::numeric_limits<double>::infinity())) continue;
       for (double& x : s) total += x = std::exp(x - most);
+      lse.v[size_t(n * queries + i)] = most + std::log(total);
       for (int64_t j = 0; j < keys; ++j) {
         for (int64_t e = 0; e < width; ++e) {
           y.v[size_t((n * queries + i) * width + e)] +=
@@ -84,7 +87,7 @@ Tensors plain_attention(const Tensors& in, const Plain& options) {
       }
     }
   }
-  return {y.tensor()};
+  return {y.tensor(), lse.tensor()};
 }
 
 Sample& add_attention(SampleList& list, const char* label, Tensors inputs, const Plain& o = {}) {
@@ -93,6 +96,18 @@ Sample& add_attention(SampleList& list, const char* label, Tensors inputs, const
     if (o.scale != 0) options.scale = o.scale;
     if (in.size() > 3) options.mask = in[3];
     return Tensors{scaled_dot_product_attention(in[0], in[1], in[2], options)};
+  };
+  return list.add(label, std::move(inputs), call,
+                  [o](const Tensors& in) { return Tensors{plain_attention(in, o)[0]}; });
+}
+
+Sample& add_lse(SampleList& list, const char* label, Tensors inputs, const Plain& o = {}) {
+  const auto call = [o](const Tensors& in) {
+    AttentionOptions options{.causal = o.causal};
+    if (o.scale != 0) options.scale = o.scale;
+    if (in.size() > 3) options.mask = in[3];
+    const AttentionResult r = attention_with_lse(in[0], in[1], in[2], options);
+    return Tensors{r.output, r.lse};
   };
   return list.add(label, std::move(inputs), call,
                   [o](const Tensors& in) { return plain_attention(in, o); });
@@ -157,6 +172,28 @@ void attention_samples(SampleList& list) {
       add_attention(list, "causal tiles", qkv({150, 4}, {150, 4}, {150, 4}), {.causal = true});
   triangle.grad = false;
   attention_errors(list);
+}
+
+void attention_lse_samples(SampleList& list) {
+  const auto qkv = [&](const Shape& q, const Shape& k, const Shape& v) {
+    return Tensors{list.randn(q), list.randn(k), list.randn(v)};
+  };
+  add_lse(list, "matrices", qkv({3, 2}, {4, 2}, {4, 3}));
+  add_lse(list, "heads, causal", qkv({2, 2, 3, 2}, {2, 2, 3, 2}, {2, 2, 3, 1}), {.causal = true});
+  add_lse(list, "scale", qkv({2, 2}, {2, 2}, {2, 2}), {.scale = 2});
+  Tensors biased = qkv({2, 2, 2}, {3, 2}, {3, 2});
+  biased.push_back(list.randn({1, 3}));
+  add_lse(list, "key bias", biased);
+  add_lse(list, "one query, one key", qkv({1, 1}, {1, 1}, {1, 1}));
+  add_lse(list, "no queries", qkv({0, 2}, {2, 2}, {2, 2}));
+  Sample& tiles = add_lse(list, "tiles", qkv({2, 70, 8}, {2, 300, 8}, {2, 300, 4}));
+  tiles.grad = false;
+  list.error(
+      "no keys",
+      [] {
+        attention_with_lse(zeros({2, 2}), zeros({0, 2}), zeros({0, 2}));
+      },
+      "lse needs a key and a column of v; got q [2,2], k [0,2], v [0,2]");
 }
 
 }  // namespace cutaway
