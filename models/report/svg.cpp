@@ -61,6 +61,7 @@ struct Axis {
         break;
       }
     }
+    if (log && high - low < 1.5) return ticks_in_decades();
     if (log) step = std::max(1.0, std::round(step));
     std::vector<double> list;
     for (double t = std::ceil(low / step) * step; t <= high + 1e-9 * step; t += step) {
@@ -68,7 +69,48 @@ struct Axis {
     }
     return list;
   }
+  // 1, 2, 5 of each decade (all digits for less than half of one).
+  std::vector<double> ticks_in_decades() const {
+    std::vector<double> list;
+    for (double decade = std::floor(low); decade <= high; ++decade) {
+      for (int digit = 1; digit < 10; ++digit) {
+        const double t = decade + std::log10(digit);
+        const bool round = digit == 1 || digit == 2 || digit == 5;
+        if ((round || high - low < 0.5) && t >= low - 1e-9 && t <= high + 1e-9) {
+          list.push_back(std::pow(10, decade) * digit);
+        }
+      }
+    }
+    return list;
+  }
 };
+
+// The shorter axis gets a wider range, so that a unit of x is as long as one of y.
+void equalise(Axis& x, Axis& y, double width, double height) {
+  const double unit = std::max((x.high - x.low) / width, (y.high - y.low) / height);
+  const auto widen = [unit](Axis& axis, double length) {
+    const double more = (unit * length - (axis.high - axis.low)) / 2;
+    axis.low -= more;
+    axis.high += more;
+  };
+  widen(x, width);
+  widen(y, height);
+}
+
+// Marks that differ in form, so that series can be told apart without colours.
+std::string marker(double x, double y, size_t series, const char* shade) {
+  const std::string colour = series % 2 ? fmt::format("fill=\"#fff\" stroke=\"{}\"", shade)
+                                        : fmt::format("fill=\"{}\"", shade);
+  switch (series % 6 / 2) {
+    case 0:
+      return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" {}/>\n", x, y, colour);
+    case 1:
+      return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"6\" height=\"6\" {}/>\n", x - 3,
+                         y - 3, colour);
+    default:
+      return fmt::format("<path d=\"M{:.1f} {:.1f}l4 7h-8z\" {}/>\n", x, y - 4, colour);
+  }
+}
 
 }  // namespace
 
@@ -109,54 +151,87 @@ std::string base64(const unsigned char* data, size_t n) {
   return out;
 }
 
+namespace {
+
+// The area between the axes, and where a value lies in it.
+struct Area {
+  Axis x, y;
+  double left, right, top, bottom;
+  double px(double v) const { return left + (right - left) * x.map(v); }
+  double py(double v) const { return bottom - (bottom - top) * y.map(v); }
+};
+
+// Grid, ticks, axes and their names.
+std::string axes(const Area& a, const PlotOptions& o) {
+  std::string s;
+  for (double t : a.x.ticks()) {
+    s += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#ddd\"/>\n", a.px(t), a.top,
+                     a.bottom);
+    s += text(a.px(t), a.bottom + 16, fmt::format("{:.4g}", t), "middle");
+  }
+  for (double t : a.y.ticks()) {
+    s += fmt::format("<path d=\"M{0:.1f} {1:.1f}H{2:.1f}\" stroke=\"#ddd\"/>\n", a.left, a.py(t),
+                     a.right);
+    s += text(a.left - 6, a.py(t) + 4, fmt::format("{:.4g}", t), "end");
+  }
+  s += fmt::format("<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"#000\"/>\n", a.left, a.top,
+                   a.bottom, a.right);
+  s += text((a.left + a.right) / 2, o.height - 10, o.x_label, "middle");
+  const std::string turn =
+      fmt::format("transform=\"translate(16,{:.1f}) rotate(-90)\"", (a.top + a.bottom) / 2);
+  return s + text(0, 0, o.y_label, "middle", turn.c_str());
+}
+
+// One series without its label; `end` becomes the place of its last point.
+struct Place {
+  double x, y;
+};
+std::string series(const Area& a, const Line& l, size_t k, Place& end) {
+  const char* shade = kShades[(l.shade < 0 ? k : size_t(l.shade)) % 6];
+  std::string path, marks;
+  for (size_t i = 0; i < l.x.size() && i < l.y.size(); ++i) {
+    if (!a.x.shows(l.x[i]) || !a.y.shows(l.y[i])) continue;
+    end = {a.px(l.x[i]), a.py(l.y[i])};
+    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", end.x, end.y);
+    if (l.points) marks += marker(end.x, end.y, k, shade);
+    const bool bar = i < l.low.size() && i < l.high.size();
+    if (!bar || !a.y.shows(l.low[i]) || !a.y.shows(l.high[i])) continue;
+    marks += fmt::format(
+        "<path d=\"M{0:.1f} {1:.1f}V{2:.1f}M{3:.1f} {1:.1f}h6M{3:.1f} {2:.1f}h6\" "
+        "stroke=\"{4}\"/>\n",
+        end.x, a.py(l.low[i]), a.py(l.high[i]), end.x - 3, shade);
+  }
+  if (path.empty() || l.points) return marks;
+  return fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"{}/>\n", path,
+                     shade, l.dashed ? " stroke-dasharray=\"5 3\"" : "") +
+         marks;
+}
+
+}  // namespace
+
 std::string line_plot(const std::vector<Line>& lines, const PlotOptions& o) {
-  const double left = 64, right = o.width - 110, top = 36, bottom = o.height - 48;
-  Axis x{o.log_x}, y{o.log_y};
+  Area a{{o.log_x}, {o.log_y}, 64, o.width - 110., 36, o.height - 48.};
   for (const Line& l : lines) {
-    for (double v : l.x) x.include(v);
-    for (double v : l.y) y.include(v);
+    for (double v : l.x) a.x.include(v);
+    for (const auto* list : {&l.y, &l.low, &l.high}) {
+      for (double v : *list) a.y.include(v);
+    }
   }
-  x.finish();
-  y.finish();
-  const auto px = [&](double v) { return left + (right - left) * x.map(v); };
-  const auto py = [&](double v) { return bottom - (bottom - top) * y.map(v); };
-  std::string s =
-      head(o.width, o.height) + text(left, 20, o.title, "start", "font-weight=\"bold\"");
-  for (double t : x.ticks()) {
-    s +=
-        fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#ddd\"/>\n", px(t), top, bottom);
-    s += text(px(t), bottom + 16, fmt::format("{:.4g}", t), "middle");
-  }
-  for (double t : y.ticks()) {
-    s +=
-        fmt::format("<path d=\"M{0:.1f} {1:.1f}H{2:.1f}\" stroke=\"#ddd\"/>\n", left, py(t), right);
-    s += text(left - 6, py(t) + 4, fmt::format("{:.4g}", t), "end");
-  }
-  s += fmt::format("<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"#000\"/>\n", left, top,
-                   bottom, right);
-  s += text((left + right) / 2, o.height - 10, o.x_label, "middle");
-  s += text(
-      0, 0, o.y_label, "middle",
-      fmt::format("transform=\"translate(16,{:.1f}) rotate(-90)\"", (top + bottom) / 2).c_str());
+  a.x.finish();
+  a.y.finish();
+  if (o.equal) equalise(a.x, a.y, a.right - a.left, a.bottom - a.top);
+  std::string s = head(o.width, o.height) +
+                  text(a.left, 20, o.title, "start", "font-weight=\"bold\"") + axes(a, o);
   std::vector<double> label_rows;
   for (size_t k = 0; k < lines.size(); ++k) {
-    const Line& l = lines[k];
-    std::string path;
-    double end_x = left, end_y = bottom;
-    for (size_t i = 0; i < l.x.size() && i < l.y.size(); ++i) {
-      if (!x.shows(l.x[i]) || !y.shows(l.y[i])) continue;
-      end_x = px(l.x[i]);
-      end_y = py(l.y[i]);
-      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", end_x, end_y);
-    }
-    if (path.empty()) continue;
-    s += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"{}/>\n", path,
-                     kShades[k % 6], l.dashed ? " stroke-dasharray=\"5 3\"" : "");
+    Place end{-1, 0};
+    s += series(a, lines[k], k, end);
+    if (end.x < 0 || lines[k].label.empty()) continue;
     for (double row : label_rows) {
-      if (std::fabs(row - end_y) < 14) end_y = row + 14;
+      if (std::fabs(row - end.y) < 14) end.y = row + 14;
     }
-    label_rows.push_back(end_y);
-    s += text(end_x + 6, end_y + 4, l.label);
+    label_rows.push_back(end.y);
+    s += text(end.x + 6, end.y + 4, lines[k].label);
   }
   return s + "</svg>\n";
 }
