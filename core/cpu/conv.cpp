@@ -1,11 +1,12 @@
 // Convolution on the CPU: blocks of the input are laid out as a matrix (im2col) and multiplied by
-// the weights; depthwise convolution walks rows directly. The adjoints use the same layout
+// the weights (depthwise convolution: conv_depthwise.cpp). The adjoints use the same layout
 // backwards (col2im), so all three agree on it.
 #include <algorithm>
 #include <cstring>
 #include <memory>
 
 #include <cutaway/core/alloc/pool.h>
+#include <cutaway/core/cpu/conv_depthwise.h>
 #include <cutaway/core/kernels/conv.h>
 #include <cutaway/core/linalg/blas.h>
 #include <cutaway/core/parallel.h>
@@ -76,15 +77,6 @@ struct Geometry {
     block_rows = std::clamp<int64_t>(kBlockBytes / row_bytes, 1, std::max<int64_t>(out_rows, 1));
   }
 };
-
-// Positions [first, last) of an output row whose input lies inside [0, n): x = o·stride + shift.
-inline void valid_range(int64_t n, int64_t outputs, int64_t stride, int64_t shift, int64_t& first,
-                        int64_t& last) {
-  first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
-  last = n - shift <= 0 ? 0 : (n - shift + stride - 1) / stride;
-  first = std::min(first, outputs);
-  last = std::clamp(last, first, outputs);
-}
 
 // col [rows, positions of output rows begin … end): one row for each (channel, kernel position).
 template <class T>
@@ -234,97 +226,6 @@ void add_weight_grad(const ConvArgs& a, const Geometry& q, int64_t i, T* col, T*
   }
 }
 
-// Direct walk of depthwise convolution (one input channel a group): for each tap, one pass over the
-// output rows. `visit(out row, in row + shift, first, last, tap)` does the arithmetic.
-template <class F>
-void for_rows(const ConvArgs& a, F&& visit) {
-  for (int64_t kd = 0; kd < a.kernel[0]; ++kd) {
-    for (int64_t kh = 0; kh < a.kernel[1]; ++kh) {
-      for (int64_t kw = 0; kw < a.kernel[2]; ++kw) {
-        const int64_t tap = (kd * a.kernel[1] + kh) * a.kernel[2] + kw;
-        const int64_t shift = kw * a.dilation[2] - a.pad[2];
-        int64_t first, last;
-        valid_range(a.in[2], a.out[2], a.stride[2], shift, first, last);
-        for (int64_t r = 0; r < a.out[0] * a.out[1]; ++r) {
-          const int64_t d = r / a.out[1] * a.stride[0] + kd * a.dilation[0] - a.pad[0];
-          const int64_t h = r % a.out[1] * a.stride[1] + kh * a.dilation[1] - a.pad[1];
-          if (d < 0 || d >= a.in[0] || h < 0 || h >= a.in[1]) continue;
-          visit(r * a.out[2], (d * a.in[1] + h) * a.in[2] + shift, first, last, tap);
-        }
-      }
-    }
-  }
-}
-
-template <class T>
-void forward_depthwise(const ConvArgs& a) {
-  const Geometry q(a, sizeof(T));
-  const T *x = static_cast<const T*>(a.x), *w = static_cast<const T*>(a.w),
-          *bias = static_cast<const T*>(a.bias);
-  T* y = static_cast<T*>(a.result);
-  for_samples(a.n * a.k, [&](int64_t plane) {
-    const int64_t i = plane / a.k, k = plane % a.k, s = a.stride[2];
-    const T* in = x + (i * a.c + k / q.k_group) * q.in_size;
-    T* out = y + plane * q.out_size;
-    std::fill(out, out + q.out_size, bias ? bias[k] : T(0));
-    for_rows(a, [&](int64_t to, int64_t from, int64_t first, int64_t last, int64_t tap) {
-      const T weight = w[k * q.taps + tap];
-      if (s == 1) {
-#pragma omp simd
-        for (int64_t o = first; o < last; ++o) out[to + o] += weight * in[from + o];
-      } else {
-        for (int64_t o = first; o < last; ++o) out[to + o] += weight * in[from + o * s];
-      }
-    });
-  });
-}
-
-template <class T>
-void input_grad_depthwise(const ConvArgs& a) {
-  const Geometry q(a, sizeof(T));
-  const T *grad = static_cast<const T*>(a.g), *w = static_cast<const T*>(a.w);
-  T* dx = static_cast<T*>(a.result);
-  for_samples(a.n * a.c, [&](int64_t plane) {
-    const int64_t i = plane / a.c, c = plane % a.c, s = a.stride[2];
-    T* in = dx + plane * q.in_size;
-    std::fill(in, in + q.in_size, T(0));
-    for (int64_t m = 0; m < q.k_group; ++m) {
-      const int64_t k = c * q.k_group + m;
-      const T* out = grad + (i * a.k + k) * q.out_size;
-      for_rows(a, [&](int64_t to, int64_t from, int64_t first, int64_t last, int64_t tap) {
-        const T weight = w[k * q.taps + tap];
-        if (s == 1) {
-#pragma omp simd
-          for (int64_t o = first; o < last; ++o) in[from + o] += weight * out[to + o];
-        } else {
-          for (int64_t o = first; o < last; ++o) in[from + o * s] += weight * out[to + o];
-        }
-      });
-    }
-  });
-}
-
-template <class T>
-void weight_grad_depthwise(const ConvArgs& a) {
-  const Geometry q(a, sizeof(T));
-  const T *x = static_cast<const T*>(a.x), *grad = static_cast<const T*>(a.g);
-  T* dw = static_cast<T*>(a.result);
-  for_samples(a.k, [&](int64_t k) {
-    const int64_t s = a.stride[2];
-    std::fill(dw + k * q.taps, dw + (k + 1) * q.taps, T(0));
-    for (int64_t i = 0; i < a.n; ++i) {
-      const T* in = x + (i * a.c + k / q.k_group) * q.in_size;
-      const T* out = grad + (i * a.k + k) * q.out_size;
-      for_rows(a, [&](int64_t to, int64_t from, int64_t first, int64_t last, int64_t tap) {
-        T sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t o = first; o < last; ++o) sum += out[to + o] * in[from + o * s];
-        dw[k * q.taps + tap] += sum;
-      });
-    }
-  });
-}
-
 template <class T>
 void weight_grad_gemm(const ConvArgs& a) {
   const Geometry q(a, sizeof(T));
@@ -352,15 +253,15 @@ bool depthwise(const ConvArgs& a) { return a.groups > 1 && a.groups == a.c; }
 
 template <class T>
 void forward(const ConvArgs& a) {
-  depthwise(a) ? forward_depthwise<T>(a) : forward_gemm<T>(a);
+  depthwise(a) ? depthwise_forward<T>(a) : forward_gemm<T>(a);
 }
 template <class T>
 void input_grad(const ConvArgs& a) {
-  depthwise(a) ? input_grad_depthwise<T>(a) : input_grad_gemm<T>(a);
+  depthwise(a) ? depthwise_input_grad<T>(a) : input_grad_gemm<T>(a);
 }
 template <class T>
 void weight_grad(const ConvArgs& a) {
-  depthwise(a) ? weight_grad_depthwise<T>(a) : weight_grad_gemm<T>(a);
+  depthwise(a) ? depthwise_weight_grad<T>(a) : weight_grad_gemm<T>(a);
 }
 
 }  // namespace
