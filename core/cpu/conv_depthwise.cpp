@@ -1,12 +1,21 @@
-// Depthwise convolution on the CPU (one input channel a group): planes are walked directly, without
-// a matrix.
+// Depthwise convolution on the CPU (one input channel a group). A plane is copied once, with its
+// padding and with the columns of each remainder modulo the stride side by side; then every
+// kernel position reads neighbouring elements, and a block of results stays in registers while
+// the positions pass. The gradient of the input is the same walk over the gradient of the result.
 #include <algorithm>
+#include <cstring>
 
 #include <cutaway/core/cpu/conv_depthwise.h>
+#include <cutaway/core/cpu/reduce_loop.h>
+#include <cutaway/core/cpu/vector.h>
 #include <cutaway/core/parallel.h>
 
 namespace cutaway::cpu::CUTAWAY_VARIANT {
 namespace {
+
+constexpr int64_t kFlushVectors = 64;  // f32 terms of one lane before they move to f64
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Sizes that follow from the arguments.
 struct Planes {
@@ -22,33 +31,343 @@ struct Planes {
   }
 };
 
-// Runs body(plane) for every plane, each on one thread.
-template <class F>
-void for_planes(int64_t n, F&& body) {
-  parallel_for(n, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) body(i);
-  });
+// A padded copy of a plane: [d][h][w % phases][w / phases].
+struct Padded {
+  int64_t size[3], left[3], full[3];  // of the plane; before it; with both sides
+  int64_t phases, pitch;              // elements of one phase of a row
+  int64_t row, volume;
+
+  Padded(const int64_t* n, const int64_t* before, const int64_t* after, int64_t column_phases)
+      : phases(column_phases) {
+    for (int d = 0; d < 3; ++d) {
+      size[d] = n[d];
+      left[d] = before[d];
+      full[d] = before[d] + n[d] + after[d];
+    }
+    pitch = ceil_div(full[2], phases);
+    row = pitch * phases;
+    volume = full[0] * full[1] * row;
+  }
+  // Offset of padded position (d, h, w).
+  int64_t at(int64_t d, int64_t h, int64_t w) const {
+    return (d * full[1] + h) * row + w % phases * pitch + w / phases;
+  }
+};
+
+// n elements; up to a vector more may be written, and read if `beyond` allows it.
+template <class T>
+void copy_row(const T* from, int64_t n, bool beyond, T* to) {
+  if (!beyond) {
+    std::memcpy(to, from, size_t(n) * sizeof(T));
+    return;
+  }
+  for (int64_t i = 0; i < n; i += kVectorLanes<T>) store_vector(to + i, load_vector(from + i));
 }
 
-// Direct walk of depthwise convolution (one input channel a group): for each tap, one pass over the
-// output rows. `visit(out row, in row + shift, first, last, tap)` does the arithmetic.
+// Fills the copy; `end` is where readable memory ends.
+template <class T>
+void pad_plane(const Padded& p, const T* x, const T* end, T* to) {
+  const int64_t right = p.full[2] - p.left[2] - p.size[2];
+  for (int64_t d = 0; d < p.full[0]; ++d) {
+    for (int64_t h = 0; h < p.full[1]; ++h, to += p.row) {
+      const int64_t sd = d - p.left[0], sh = h - p.left[1];
+      if (sd < 0 || sd >= p.size[0] || sh < 0 || sh >= p.size[1]) {
+        std::fill(to, to + p.row, T(0));
+        continue;
+      }
+      const T* from = x + (sd * p.size[1] + sh) * p.size[2];
+      if (p.phases > 1) {
+        std::fill(to, to + p.row, T(0));
+        for (int64_t phase = 0; phase < p.phases; ++phase) {
+          const int64_t skip = (phase - p.left[2] % p.phases + p.phases) % p.phases;
+          T* line = to + phase * p.pitch + (p.left[2] + skip) / p.phases;
+          for (int64_t i = skip; i < p.size[2]; i += p.phases) *line++ = from[i];
+        }
+        continue;
+      }
+      for (int64_t i = 0; i < p.left[2]; ++i) to[i] = 0;
+      T* middle = to + p.left[2];
+      copy_row(from, p.size[2], end - from >= p.size[2] + kVectorLanes<T>, middle);
+      for (int64_t i = 0; i < right; ++i) middle[p.size[2] + i] = 0;
+    }
+  }
+}
+
+// Results of a walk: out[r][j] = start + Σ_t weight[t] · x[offset[t] + row offset(r) + j].
+template <class T>
+struct Correlation {
+  const int64_t* offset;
+  const T* weight;
+  int64_t taps;
+  int64_t sizes[3];          // of the results
+  int64_t plane_step, step;  // from a row of results to the next, in x
+  T start;
+};
+
+// kRows × kColumns vectors; column c begins at at[c].
+template <int kRows, int kColumns, class T>
+[[gnu::always_inline]] inline void correlate_block(const Correlation<T>& c, const T* x,
+                                                   const int64_t* at, T* out, int64_t out_row) {
+  Vector<T> sum[kRows][kColumns];
+  for (int r = 0; r < kRows; ++r) {
+    for (int k = 0; k < kColumns; ++k) sum[r][k] = Vector<T>{} + c.start;
+  }
+  for (int64_t t = 0; t < c.taps; ++t) {
+    const T weight = c.weight[t];
+    const T* from = x + c.offset[t];
+    for (int r = 0; r < kRows; ++r) {
+      for (int k = 0; k < kColumns; ++k)
+        sum[r][k] += weight * load_vector(from + r * c.step + at[k]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int k = 0; k < kColumns; ++k) store_vector(out + r * out_row + at[k], sum[r][k]);
+  }
+}
+
+// kRows rows at least a vector wide: the last vector ends with the row.
+template <int kRows, class T>
+void correlate_wide(const Correlation<T>& c, const T* x, T* out, int64_t out_row) {
+  constexpr int64_t kLanes = kVectorLanes<T>;
+  const int64_t last = c.sizes[2] - kLanes;
+  for (int64_t j = 0; j < c.sizes[2]; j += 2 * kLanes) {
+    const int64_t at[2] = {std::min(j, last), std::min(j + kLanes, last)};
+    if (j + kLanes >= c.sizes[2]) {
+      correlate_block<kRows, 1>(c, x, at, out, out_row);
+    } else {
+      correlate_block<kRows, 2>(c, x, at, out, out_row);
+    }
+  }
+}
+
+// Rows narrower than a vector: what a row writes beyond its end the next one overwrites; `end` is
+// where writable memory ends.
+template <int kRows, class T>
+void correlate_narrow(const Correlation<T>& c, const T* x, T* out, int64_t out_row, const T* end) {
+  constexpr int64_t kLanes = kVectorLanes<T>;
+  const int64_t at[1] = {0};
+  if (out + (kRows - 1) * out_row + kLanes <= end) {
+    return correlate_block<kRows, 1>(c, x, at, out, out_row);
+  }
+  T rows[kRows * kLanes];
+  correlate_block<kRows, 1>(c, x, at, rows, kLanes);
+  for (int r = 0; r < kRows; ++r) {
+    std::copy(rows + r * kLanes, rows + r * kLanes + c.sizes[2], out + r * out_row);
+  }
+}
+
+// Rows of out are out_row apart; nothing is written outside of [out, end).
+template <class T>
+void correlate(const Correlation<T>& c, const T* x, T* out, int64_t out_row, const T* end) {
+  const bool wide = c.sizes[2] >= kVectorLanes<T>;
+  for (int64_t d = 0; d < c.sizes[0]; ++d) {
+    const T* from = x + d * c.plane_step;
+    for (int64_t h = 0; h < c.sizes[1];) {
+      if (h + 4 <= c.sizes[1]) {
+        wide ? correlate_wide<4>(c, from, out, out_row)
+             : correlate_narrow<4>(c, from, out, out_row, end);
+        h += 4;
+        from += 4 * c.step;
+        out += 4 * out_row;
+      } else {
+        wide ? correlate_wide<1>(c, from, out, out_row)
+             : correlate_narrow<1>(c, from, out, out_row, end);
+        h += 1;
+        from += c.step;
+        out += out_row;
+      }
+    }
+  }
+}
+
+// Runs body(first, last) on ranges of planes.
 template <class F>
-void for_rows(const ConvArgs& a, F&& visit) {
+void for_planes(int64_t n, int64_t work, F&& body) {
+  parallel_for(n, 1 + kGrain / (work + 1), body);
+}
+
+// The copy of the input that the forward walk and the gradient of the weight read.
+Padded padded_input(const ConvArgs& a) {
+  int64_t after[3];
+  for (int d = 0; d < 3; ++d) {
+    const int64_t reach = (a.out[d] - 1) * a.stride[d] + (a.kernel[d] - 1) * a.dilation[d] + 1;
+    after[d] = std::max<int64_t>(reach - a.in[d] - a.pad[d], 0);
+  }
+  return Padded(a.in, a.pad, after, a.stride[2]);
+}
+
+// Where each kernel position reads for result 0.
+void tap_offsets(const ConvArgs& a, const Padded& p, int64_t* offset) {
   for (int64_t kd = 0; kd < a.kernel[0]; ++kd) {
     for (int64_t kh = 0; kh < a.kernel[1]; ++kh) {
       for (int64_t kw = 0; kw < a.kernel[2]; ++kw) {
-        const int64_t tap = (kd * a.kernel[1] + kh) * a.kernel[2] + kw;
-        const int64_t shift = kw * a.dilation[2] - a.pad[2];
-        int64_t first, last;
-        valid_range(a.in[2], a.out[2], a.stride[2], shift, first, last);
-        for (int64_t r = 0; r < a.out[0] * a.out[1]; ++r) {
-          const int64_t d = r / a.out[1] * a.stride[0] + kd * a.dilation[0] - a.pad[0];
-          const int64_t h = r % a.out[1] * a.stride[1] + kh * a.dilation[1] - a.pad[1];
-          if (d < 0 || d >= a.in[0] || h < 0 || h >= a.in[1]) continue;
-          visit(r * a.out[2], (d * a.in[1] + h) * a.in[2] + shift, first, last, tap);
+        *offset++ = p.at(kd * a.dilation[0], kh * a.dilation[1], kw * a.dilation[2]);
+      }
+    }
+  }
+}
+
+// ---- gradient of the input
+
+// In one dimension the places of dx with one remainder modulo the stride see the same kernel
+// positions: place first + j · stride reads g[from + j − (tap · dilation − remainder) / stride].
+struct Remainder {
+  int64_t first, count;  // places of dx
+  int64_t from;
+};
+Remainder remainder_of(const ConvArgs& a, int d, int64_t rest) {
+  const int64_t s = a.stride[d], first = ((rest - a.pad[d]) % s + s) % s;
+  return {first, first < a.in[d] ? ceil_div(a.in[d] - first, s) : 0, (first + a.pad[d] - rest) / s};
+}
+
+Padded padded_gradient(const ConvArgs& a) {
+  int64_t before[3], after[3];
+  for (int d = 0; d < 3; ++d) {
+    const int64_t s = a.stride[d], reach = (a.kernel[d] - 1) * a.dilation[d];
+    before[d] = std::max<int64_t>((reach - a.pad[d]) / s, 0);
+    after[d] = std::max<int64_t>((a.in[d] - 1 + a.pad[d]) / s - (a.out[d] - 1), 0);
+  }
+  return Padded(a.out, before, after, 1);
+}
+
+// One remainder in each dimension: its walk over `groups` padded planes of g.
+template <class T>
+struct GradientWalk {
+  Remainder place[3];
+  Correlation<T> c;
+
+  // Writes the taps of channel weights w [groups, taps] to offset and weight.
+  GradientWalk(const ConvArgs& a, const Padded& p, const int64_t* rest, const T* w, int64_t groups,
+               int64_t* offset, T* weight) {
+    int64_t base[3];
+    for (int d = 0; d < 3; ++d) {
+      place[d] = remainder_of(a, d, rest[d]);
+      base[d] = place[d].from + p.left[d];
+    }
+    int64_t n = 0;
+    for (int64_t m = 0; m < groups; ++m) {
+      for (int64_t t = 0; t < a.kernel[0] * a.kernel[1] * a.kernel[2]; ++t, ++w) {
+        const int64_t tap[3] = {t / (a.kernel[2] * a.kernel[1]), t / a.kernel[2] % a.kernel[1],
+                                t % a.kernel[2]};
+        int64_t at[3];
+        bool seen = true;
+        for (int d = 0; d < 3; ++d) {
+          const int64_t shift = tap[d] * a.dilation[d] - rest[d];
+          seen = seen && shift % a.stride[d] == 0;
+          at[d] = base[d] - shift / a.stride[d];
+        }
+        if (!seen) continue;
+        offset[n] = m * p.volume + (at[0] * p.full[1] + at[1]) * p.row + at[2];
+        weight[n++] = *w;
+      }
+    }
+    c = {.offset = offset,
+         .weight = weight,
+         .taps = n,
+         .sizes = {place[0].count, place[1].count, place[2].count},
+         .plane_step = p.full[1] * p.row,
+         .step = p.row,
+         .start = 0};
+  }
+};
+
+// dx of one channel of one sample from padded planes g. `part` has room for a plane whose rows end
+// with a vector.
+template <class T>
+void input_grad_plane(const ConvArgs& a, const Padded& p, const T* g, const T* w, int64_t* offset,
+                      T* weight, T* part, T* dx) {
+  const int64_t groups = a.k / a.groups, s[3] = {a.stride[0], a.stride[1], a.stride[2]};
+  int64_t rest[3];
+  for (rest[0] = 0; rest[0] < s[0]; ++rest[0]) {
+    for (rest[1] = 0; rest[1] < s[1]; ++rest[1]) {
+      for (rest[2] = 0; rest[2] < s[2]; ++rest[2]) {
+        const GradientWalk<T> walk(a, p, rest, w, groups, offset, weight);
+        const int64_t* n = walk.c.sizes;
+        if (n[0] * n[1] * n[2] == 0) continue;
+        if (s[0] * s[1] * s[2] == 1) {
+          correlate(walk.c, g, dx, a.in[2], dx + a.in[0] * a.in[1] * a.in[2]);
+          continue;
+        }
+        const int64_t width = std::max<int64_t>(n[2], kVectorLanes<T>);
+        correlate(walk.c, g, part, width, part + n[0] * n[1] * width);
+        for (int64_t r = 0; r < n[0] * n[1]; ++r) {
+          const int64_t d = walk.place[0].first + r / n[1] * s[0];
+          const int64_t h = walk.place[1].first + r % n[1] * s[1];
+          T* to = dx + (d * a.in[1] + h) * a.in[2] + walk.place[2].first;
+          for (int64_t j = 0; j < n[2]; ++j) to[j * s[2]] = part[r * width + j];
         }
       }
     }
+  }
+}
+
+// ---- gradient of the weight
+
+// Sums of one kernel position, lane by lane: `near` in T for a while, `far` in f64.
+template <class T>
+struct TapSum {
+  T near[kVectorLanes<T>];
+  double far[kVectorLanes<T>];
+
+  void flush() {
+    for (int i = 0; i < kVectorLanes<T>; ++i) far[i] += double(near[i]);
+    for (T& v : near) v = 0;
+  }
+  double total() const {
+    double sum = 0;
+    for (const double v : far) sum += v;
+    return sum;
+  }
+};
+
+// Adds Σ g · x of kTaps kernel positions over rows [begin, end) of g; `last` is where readable
+// memory of g ends.
+template <int kTaps, class T>
+void dot_rows(const ConvArgs& a, const Padded& p, const T* x, const T* g, const T* last,
+              const int64_t* offset, int64_t begin, int64_t end, TapSum<T>* sums) {
+  constexpr int64_t kLanes = kVectorLanes<T>;
+  using Mask = typename VectorOf<T>::Mask;
+  const int64_t width = a.out[2], whole = width / kLanes * kLanes;
+  const Mask keep = first_lanes<T>(width - whole);
+  Vector<T> sum[kTaps];
+  for (int t = 0; t < kTaps; ++t) sum[t] = load_vector(sums[t].near);
+  for (int64_t r = begin; r < end; ++r) {
+    const T* row = x + p.at(r / a.out[1] * a.stride[0], r % a.out[1] * a.stride[1], 0);
+    const T* from = g + r * width;
+    for (int64_t j = 0; j < whole; j += kLanes) {
+      const Vector<T> v = load_vector(from + j);
+      for (int t = 0; t < kTaps; ++t) sum[t] += v * load_vector(row + offset[t] + j);
+    }
+    if (whole == width) continue;
+    Vector<T> v{};
+    if (last - (from + whole) >= kLanes) {
+      v = load_vector(from + whole);
+    } else {
+      std::memcpy(&v, from + whole, size_t(width - whole) * sizeof(T));
+    }
+    v = keep ? v : Vector<T>{};
+    for (int t = 0; t < kTaps; ++t) {
+      const Vector<T> u = load_vector(row + offset[t] + whole);
+      sum[t] += v * (keep ? u : Vector<T>{});  // what lies beyond may be infinite
+    }
+  }
+  for (int t = 0; t < kTaps; ++t) store_vector(sums[t].near, sum[t]);
+}
+
+// All kernel positions, nine, three or one in registers at a time.
+template <class T>
+void dot_plane(const ConvArgs& a, const Padded& p, const T* x, const T* g, const T* last,
+               const int64_t* offset, TapSum<T>* sums) {
+  const int64_t rows = a.out[0] * a.out[1], taps = a.kernel[0] * a.kernel[1] * a.kernel[2];
+  const int64_t per_row = ceil_div(a.out[2], kVectorLanes<T>);
+  const int64_t step = std::max<int64_t>(kFlushVectors / per_row, 1);
+  for (int64_t r = 0; r < rows; r += step) {
+    const int64_t end = std::min(r + step, rows);
+    int64_t t = 0;
+    for (; t + 9 <= taps; t += 9) dot_rows<9>(a, p, x, g, last, offset + t, r, end, sums + t);
+    for (; t + 3 <= taps; t += 3) dot_rows<3>(a, p, x, g, last, offset + t, r, end, sums + t);
+    for (; t < taps; ++t) dot_rows<1>(a, p, x, g, last, offset + t, r, end, sums + t);
+    for (t = 0; t < taps; ++t) sums[t].flush();
   }
 }
 
@@ -57,47 +376,54 @@ void for_rows(const ConvArgs& a, F&& visit) {
 template <class T>
 void depthwise_forward(const ConvArgs& a) {
   const Planes q(a);
+  if (q.out_size == 0) return;
   const T *x = static_cast<const T*>(a.x), *w = static_cast<const T*>(a.w),
           *bias = static_cast<const T*>(a.bias);
   T* y = static_cast<T*>(a.result);
-  for_planes(a.n * a.k, [&](int64_t plane) {
-    const int64_t i = plane / a.k, k = plane % a.k, s = a.stride[2];
-    const T* in = x + (i * a.c + k / q.k_group) * q.in_size;
-    T* out = y + plane * q.out_size;
-    std::fill(out, out + q.out_size, bias ? bias[k] : T(0));
-    for_rows(a, [&](int64_t to, int64_t from, int64_t first, int64_t last, int64_t tap) {
-      const T weight = w[k * q.taps + tap];
-      if (s == 1) {
-#pragma omp simd
-        for (int64_t o = first; o < last; ++o) out[to + o] += weight * in[from + o];
-      } else {
-        for (int64_t o = first; o < last; ++o) out[to + o] += weight * in[from + o * s];
+  const T* x_end = x + a.n * a.c * q.in_size;
+  const Padded p = padded_input(a);
+  Scratch<int64_t> offset(q.taps);
+  tap_offsets(a, p, offset.get());
+  for_planes(a.n * a.c, q.out_size * q.k_group * q.taps / 8, [&](int64_t begin, int64_t end) {
+    Scratch<T> copy(p.volume + 2 * kVectorLanes<T>);
+    for (int64_t plane = begin; plane < end; ++plane) {
+      const int64_t i = plane / a.c, c = plane % a.c;
+      pad_plane(p, x + plane * q.in_size, x_end, copy.get());
+      for (int64_t k = c * q.k_group; k < (c + 1) * q.k_group; ++k) {
+        const Correlation<T> walk{.offset = offset.get(),
+                                  .weight = w + k * q.taps,
+                                  .taps = q.taps,
+                                  .sizes = {a.out[0], a.out[1], a.out[2]},
+                                  .plane_step = a.stride[0] * p.full[1] * p.row,
+                                  .step = a.stride[1] * p.row,
+                                  .start = bias ? bias[k] : T(0)};
+        T* out = y + (i * a.k + k) * q.out_size;
+        correlate(walk, copy.get(), out, a.out[2], out + q.out_size);
       }
-    });
+    }
   });
 }
 
 template <class T>
 void depthwise_input_grad(const ConvArgs& a) {
   const Planes q(a);
+  if (q.in_size == 0) return;
   const T *grad = static_cast<const T*>(a.g), *w = static_cast<const T*>(a.w);
   T* dx = static_cast<T*>(a.result);
-  for_planes(a.n * a.c, [&](int64_t plane) {
-    const int64_t i = plane / a.c, c = plane % a.c, s = a.stride[2];
-    T* in = dx + plane * q.in_size;
-    std::fill(in, in + q.in_size, T(0));
-    for (int64_t m = 0; m < q.k_group; ++m) {
-      const int64_t k = c * q.k_group + m;
-      const T* out = grad + (i * a.k + k) * q.out_size;
-      for_rows(a, [&](int64_t to, int64_t from, int64_t first, int64_t last, int64_t tap) {
-        const T weight = w[k * q.taps + tap];
-        if (s == 1) {
-#pragma omp simd
-          for (int64_t o = first; o < last; ++o) in[from + o] += weight * out[to + o];
-        } else {
-          for (int64_t o = first; o < last; ++o) in[from + o * s] += weight * out[to + o];
-        }
-      });
+  const T* g_end = grad + a.n * a.k * q.out_size;
+  const Padded p = padded_gradient(a);
+  const int64_t part_size = a.in[0] * a.in[1] * std::max<int64_t>(a.in[2], kVectorLanes<T>);
+  for_planes(a.n * a.c, q.in_size * q.k_group * q.taps / 8, [&](int64_t begin, int64_t end) {
+    Scratch<T> copy(q.k_group * p.volume + 2 * kVectorLanes<T>), part(part_size);
+    Scratch<T> weight(q.k_group * q.taps);
+    Scratch<int64_t> offset(q.k_group * q.taps);
+    for (int64_t plane = begin; plane < end; ++plane) {
+      const int64_t i = plane / a.c, k = plane % a.c * q.k_group;
+      for (int64_t m = 0; m < q.k_group; ++m) {
+        pad_plane(p, grad + (i * a.k + k + m) * q.out_size, g_end, copy.get() + m * p.volume);
+      }
+      input_grad_plane(a, p, copy.get(), w + k * q.taps, offset.get(), weight.get(), part.get(),
+                       dx + plane * q.in_size);
     }
   });
 }
@@ -107,18 +433,25 @@ void depthwise_weight_grad(const ConvArgs& a) {
   const Planes q(a);
   const T *x = static_cast<const T*>(a.x), *grad = static_cast<const T*>(a.g);
   T* dw = static_cast<T*>(a.result);
-  for_planes(a.k, [&](int64_t k) {
-    const int64_t s = a.stride[2];
-    std::fill(dw + k * q.taps, dw + (k + 1) * q.taps, T(0));
-    for (int64_t i = 0; i < a.n; ++i) {
-      const T* in = x + (i * a.c + k / q.k_group) * q.in_size;
-      const T* out = grad + (i * a.k + k) * q.out_size;
-      for_rows(a, [&](int64_t to, int64_t from, int64_t first, int64_t last, int64_t tap) {
-        T sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t o = first; o < last; ++o) sum += out[to + o] * in[from + o * s];
-        dw[k * q.taps + tap] += sum;
-      });
+  const T *x_end = x + a.n * a.c * q.in_size, *g_end = grad + a.n * a.k * q.out_size;
+  const Padded p = padded_input(a);
+  Scratch<int64_t> offset(q.taps);
+  tap_offsets(a, p, offset.get());
+  for_planes(a.c, a.n * q.out_size * q.k_group * q.taps / 8, [&](int64_t begin, int64_t end) {
+    Scratch<T> copy(p.volume + 2 * kVectorLanes<T>);
+    Scratch<TapSum<T>> sums(q.k_group * q.taps);
+    for (int64_t c = begin; c < end; ++c) {
+      std::fill(sums.get(), sums.get() + q.k_group * q.taps, TapSum<T>{});
+      for (int64_t i = 0; i < a.n && q.out_size > 0; ++i) {
+        pad_plane(p, x + (i * a.c + c) * q.in_size, x_end, copy.get());
+        for (int64_t m = 0; m < q.k_group; ++m) {
+          const T* g = grad + (i * a.k + c * q.k_group + m) * q.out_size;
+          dot_plane(a, p, copy.get(), g, g_end, offset.get(), sums.get() + m * q.taps);
+        }
+      }
+      for (int64_t t = 0; t < q.k_group * q.taps; ++t) {
+        dw[c * q.k_group * q.taps + t] = T(sums[t].total());
+      }
     }
   });
 }
