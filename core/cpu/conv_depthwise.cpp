@@ -4,6 +4,7 @@
 // the positions pass. The gradient of the input is the same walk over the gradient of the result.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include <cutaway/core/cpu/conv_depthwise.h>
 #include <cutaway/core/cpu/reduce_loop.h>
@@ -14,6 +15,8 @@ namespace cutaway::cpu::CUTAWAY_VARIANT {
 namespace {
 
 constexpr int64_t kFlushVectors = 64;  // f32 terms of one lane before they move to f64
+
+constexpr int64_t kBatchBytes = 16384;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -54,43 +57,53 @@ struct Padded {
   }
 };
 
-// n elements; up to a vector more may be written, and read if `beyond` allows it.
+// n elements, and zeros to the end of the last vector. `end` is where readable memory ends.
 template <class T>
-void copy_row(const T* from, int64_t n, bool beyond, T* to) {
-  if (!beyond) {
-    std::memcpy(to, from, size_t(n) * sizeof(T));
-    return;
+[[gnu::always_inline]] inline void copy_row(const T* from, int64_t n, const T* end, T* to) {
+  constexpr int64_t kLanes = kVectorLanes<T>;
+  const int64_t whole = n / kLanes * kLanes;
+  for (int64_t i = 0; i < whole; i += kLanes) store_vector(to + i, load_vector(from + i));
+  if (whole == n) return;
+  if (end - (from + whole) >= kLanes) {
+    const Vector<T> v = load_vector(from + whole);
+    store_vector(to + whole, first_lanes<T>(n - whole) ? v : Vector<T>{});
+  } else {
+    std::memcpy(to + whole, from + whole, size_t(n - whole) * sizeof(T));
   }
-  for (int64_t i = 0; i < n; i += kVectorLanes<T>) store_vector(to + i, load_vector(from + i));
 }
 
-// Fills the copy; `end` is where readable memory ends.
+// Fills the copy, whose padding is zero already. Rows are written in order: the zeros behind one
+// fall on padding or on what is written next.
 template <class T>
 void pad_plane(const Padded& p, const T* x, const T* end, T* to) {
-  const int64_t right = p.full[2] - p.left[2] - p.size[2];
-  for (int64_t d = 0; d < p.full[0]; ++d) {
-    for (int64_t h = 0; h < p.full[1]; ++h, to += p.row) {
-      const int64_t sd = d - p.left[0], sh = h - p.left[1];
-      if (sd < 0 || sd >= p.size[0] || sh < 0 || sh >= p.size[1]) {
-        std::fill(to, to + p.row, T(0));
+  for (int64_t d = 0; d < p.size[0]; ++d) {
+    T* row = to + ((d + p.left[0]) * p.full[1] + p.left[1]) * p.row;
+    for (int64_t h = 0; h < p.size[1]; ++h, row += p.row, x += p.size[2]) {
+      if (p.phases == 1) {
+        copy_row(x, p.size[2], end, row + p.left[2]);
         continue;
       }
-      const T* from = x + (sd * p.size[1] + sh) * p.size[2];
-      if (p.phases > 1) {
-        std::fill(to, to + p.row, T(0));
-        for (int64_t phase = 0; phase < p.phases; ++phase) {
-          const int64_t skip = (phase - p.left[2] % p.phases + p.phases) % p.phases;
-          T* line = to + phase * p.pitch + (p.left[2] + skip) / p.phases;
-          for (int64_t i = skip; i < p.size[2]; i += p.phases) *line++ = from[i];
-        }
-        continue;
+      for (int64_t phase = 0; phase < p.phases; ++phase) {
+        const int64_t skip = (phase - p.left[2] % p.phases + p.phases) % p.phases;
+        T* line = row + phase * p.pitch + (p.left[2] + skip) / p.phases;
+        for (int64_t i = skip; i < p.size[2]; i += p.phases) *line++ = x[i];
       }
-      for (int64_t i = 0; i < p.left[2]; ++i) to[i] = 0;
-      T* middle = to + p.left[2];
-      copy_row(from, p.size[2], end - from >= p.size[2] + kVectorLanes<T>, middle);
-      for (int64_t i = 0; i < right; ++i) middle[p.size[2] + i] = 0;
     }
   }
+}
+
+// Room for `planes` copies and a vector beyond, zero.
+template <class T>
+struct Copies : Scratch<T> {
+  Copies(const Padded& p, int64_t planes) : Scratch<T>(planes * p.volume + 2 * kVectorLanes<T>) {
+    std::fill(this->get(), this->get() + planes * p.volume + 2 * kVectorLanes<T>, T(0));
+  }
+};
+
+// Planes copied together: what was just stored cannot be loaded at another alignment at once.
+template <class T>
+int64_t batch_of(const Padded& p) {
+  return std::clamp<int64_t>(kBatchBytes / (p.volume * int64_t(sizeof(T)) + 1), 1, 16);
 }
 
 // Results of a walk: out[r][j] = start + Σ_t weight[t] · x[offset[t] + row offset(r) + j].
@@ -230,72 +243,88 @@ Padded padded_gradient(const ConvArgs& a) {
   return Padded(a.out, before, after, 1);
 }
 
-// One remainder in each dimension: its walk over `groups` padded planes of g.
-template <class T>
+// The places of dx that share their remainders: the kernel positions that they see, of all results
+// of a channel, and where these read in the padded planes of g.
 struct GradientWalk {
   Remainder place[3];
-  Correlation<T> c;
+  int64_t* offset;
+  int64_t* tap;
+  int64_t taps = 0;
 
-  // Writes the taps of channel weights w [groups, taps] to offset and weight.
-  GradientWalk(const ConvArgs& a, const Padded& p, const int64_t* rest, const T* w, int64_t groups,
-               int64_t* offset, T* weight) {
+  // Writes to offset and tap, which have room for all positions.
+  GradientWalk(const ConvArgs& a, const Padded& p, const int64_t* rest, int64_t* offset_to,
+               int64_t* tap_to)
+      : offset(offset_to), tap(tap_to) {
     int64_t base[3];
     for (int d = 0; d < 3; ++d) {
       place[d] = remainder_of(a, d, rest[d]);
       base[d] = place[d].from + p.left[d];
     }
-    int64_t n = 0;
-    for (int64_t m = 0; m < groups; ++m) {
-      for (int64_t t = 0; t < a.kernel[0] * a.kernel[1] * a.kernel[2]; ++t, ++w) {
-        const int64_t tap[3] = {t / (a.kernel[2] * a.kernel[1]), t / a.kernel[2] % a.kernel[1],
-                                t % a.kernel[2]};
-        int64_t at[3];
-        bool seen = true;
-        for (int d = 0; d < 3; ++d) {
-          const int64_t shift = tap[d] * a.dilation[d] - rest[d];
-          seen = seen && shift % a.stride[d] == 0;
-          at[d] = base[d] - shift / a.stride[d];
-        }
-        if (!seen) continue;
-        offset[n] = m * p.volume + (at[0] * p.full[1] + at[1]) * p.row + at[2];
-        weight[n++] = *w;
+    const int64_t kernel = a.kernel[0] * a.kernel[1] * a.kernel[2];
+    for (int64_t t = 0; t < a.k / a.groups * kernel; ++t) {
+      const int64_t k = t % kernel, tap_at[3] = {k / (a.kernel[2] * a.kernel[1]),
+                                                 k / a.kernel[2] % a.kernel[1], k % a.kernel[2]};
+      int64_t at[3];
+      bool seen = true;
+      for (int d = 0; d < 3; ++d) {
+        const int64_t shift = tap_at[d] * a.dilation[d] - rest[d];
+        seen = seen && shift % a.stride[d] == 0;
+        at[d] = base[d] - shift / a.stride[d];
       }
+      if (!seen) continue;
+      offset[taps] = t / kernel * p.volume + (at[0] * p.full[1] + at[1]) * p.row + at[2];
+      tap[taps++] = t;
     }
-    c = {.offset = offset,
-         .weight = weight,
-         .taps = n,
-         .sizes = {place[0].count, place[1].count, place[2].count},
-         .plane_step = p.full[1] * p.row,
-         .step = p.row,
-         .start = 0};
   }
 };
 
-// dx of one channel of one sample from padded planes g. `part` has room for a plane whose rows end
-// with a vector.
+// All of them.
+struct GradientWalks {
+  Scratch<int64_t> offset, tap;
+  std::vector<GradientWalk> list;
+
+  GradientWalks(const ConvArgs& a, const Padded& p, int64_t taps) : offset(taps), tap(taps) {
+    int64_t done = 0, rest[3];
+    for (rest[0] = 0; rest[0] < a.stride[0]; ++rest[0]) {
+      for (rest[1] = 0; rest[1] < a.stride[1]; ++rest[1]) {
+        for (rest[2] = 0; rest[2] < a.stride[2]; ++rest[2]) {
+          list.emplace_back(a, p, rest, offset.get() + done, tap.get() + done);
+          done += list.back().taps;
+        }
+      }
+    }
+  }
+};
+
+// dx of one channel of one sample from padded planes g and weights w. `weight` has room for all of
+// w, `part` for a plane whose rows end with a vector.
 template <class T>
-void input_grad_plane(const ConvArgs& a, const Padded& p, const T* g, const T* w, int64_t* offset,
-                      T* weight, T* part, T* dx) {
-  const int64_t groups = a.k / a.groups, s[3] = {a.stride[0], a.stride[1], a.stride[2]};
-  int64_t rest[3];
-  for (rest[0] = 0; rest[0] < s[0]; ++rest[0]) {
-    for (rest[1] = 0; rest[1] < s[1]; ++rest[1]) {
-      for (rest[2] = 0; rest[2] < s[2]; ++rest[2]) {
-        const GradientWalk<T> walk(a, p, rest, w, groups, offset, weight);
-        const int64_t* n = walk.c.sizes;
-        if (n[0] * n[1] * n[2] == 0) continue;
-        if (s[0] * s[1] * s[2] == 1) {
-          correlate(walk.c, g, dx, a.in[2], dx + a.in[0] * a.in[1] * a.in[2]);
-          continue;
-        }
-        const int64_t width = std::max<int64_t>(n[2], kVectorLanes<T>);
-        correlate(walk.c, g, part, width, part + n[0] * n[1] * width);
-        for (int64_t r = 0; r < n[0] * n[1]; ++r) {
-          const int64_t d = walk.place[0].first + r / n[1] * s[0];
-          const int64_t h = walk.place[1].first + r % n[1] * s[1];
-          T* to = dx + (d * a.in[1] + h) * a.in[2] + walk.place[2].first;
-          for (int64_t j = 0; j < n[2]; ++j) to[j * s[2]] = part[r * width + j];
-        }
+void input_grad_plane(const ConvArgs& a, const Padded& p, const GradientWalks& walks, const T* g,
+                      const T* w, T* weight, T* part, T* dx) {
+  for (const GradientWalk& walk : walks.list) {
+    const int64_t n[3] = {walk.place[0].count, walk.place[1].count, walk.place[2].count};
+    if (n[0] * n[1] * n[2] == 0) continue;
+    for (int64_t t = 0; t < walk.taps; ++t) weight[t] = w[walk.tap[t]];
+    const Correlation<T> c{.offset = walk.offset,
+                           .weight = weight,
+                           .taps = walk.taps,
+                           .sizes = {n[0], n[1], n[2]},
+                           .plane_step = p.full[1] * p.row,
+                           .step = p.row,
+                           .start = 0};
+    if (walks.list.size() == 1) {
+      correlate(c, g, dx, a.in[2], dx + a.in[0] * a.in[1] * a.in[2]);
+      continue;
+    }
+    const int64_t width = std::max<int64_t>(n[2], kVectorLanes<T>), step = a.stride[2];
+    correlate(c, g, part, width, part + n[0] * n[1] * width);
+    const T* from = part;
+    for (int64_t d = 0; d < n[0]; ++d) {
+      for (int64_t h = 0; h < n[1]; ++h, from += width) {
+        const int64_t at_d = walk.place[0].first + d * a.stride[0];
+        const int64_t at_h = walk.place[1].first + h * a.stride[1];
+        T* to = dx + (at_d * a.in[1] + at_h) * a.in[2] + walk.place[2].first;
+        for (int64_t j = 0; j < n[2]; ++j) to[j * step] = from[j];
       }
     }
   }
@@ -331,9 +360,11 @@ void dot_rows(const ConvArgs& a, const Padded& p, const T* x, const T* g, const 
   const Mask keep = first_lanes<T>(width - whole);
   Vector<T> sum[kTaps];
   for (int t = 0; t < kTaps; ++t) sum[t] = load_vector(sums[t].near);
-  for (int64_t r = begin; r < end; ++r) {
-    const T* row = x + p.at(r / a.out[1] * a.stride[0], r % a.out[1] * a.stride[1], 0);
-    const T* from = g + r * width;
+  int64_t d = begin / a.out[1], h = begin % a.out[1];
+  const T* from = g + begin * width;
+  for (int64_t r = begin; r < end; ++r, from += width) {
+    const T* row = x + (d * a.stride[0] * p.full[1] + h * a.stride[1]) * p.row;
+    if (++h == a.out[1]) h = 0, ++d;
     for (int64_t j = 0; j < whole; j += kLanes) {
       const Vector<T> v = load_vector(from + j);
       for (int t = 0; t < kTaps; ++t) sum[t] += v * load_vector(row + offset[t] + j);
@@ -384,11 +415,14 @@ void depthwise_forward(const ConvArgs& a) {
   const Padded p = padded_input(a);
   Scratch<int64_t> offset(q.taps);
   tap_offsets(a, p, offset.get());
+  const int64_t batch = batch_of<T>(p);
   for_planes(a.n * a.c, q.out_size * q.k_group * q.taps / 8, [&](int64_t begin, int64_t end) {
-    Scratch<T> copy(p.volume + 2 * kVectorLanes<T>);
+    Copies<T> copy(p, batch);
     for (int64_t plane = begin; plane < end; ++plane) {
-      const int64_t i = plane / a.c, c = plane % a.c;
-      pad_plane(p, x + plane * q.in_size, x_end, copy.get());
+      const int64_t at = (plane - begin) % batch, i = plane / a.c, c = plane % a.c;
+      for (int64_t b = 0; at == 0 && b < std::min(batch, end - plane); ++b) {
+        pad_plane(p, x + (plane + b) * q.in_size, x_end, copy.get() + b * p.volume);
+      }
       for (int64_t k = c * q.k_group; k < (c + 1) * q.k_group; ++k) {
         const Correlation<T> walk{.offset = offset.get(),
                                   .weight = w + k * q.taps,
@@ -398,7 +432,7 @@ void depthwise_forward(const ConvArgs& a) {
                                   .step = a.stride[1] * p.row,
                                   .start = bias ? bias[k] : T(0)};
         T* out = y + (i * a.k + k) * q.out_size;
-        correlate(walk, copy.get(), out, a.out[2], out + q.out_size);
+        correlate(walk, copy.get() + at * p.volume, out, a.out[2], out + q.out_size);
       }
     }
   });
@@ -412,17 +446,19 @@ void depthwise_input_grad(const ConvArgs& a) {
   T* dx = static_cast<T*>(a.result);
   const T* g_end = grad + a.n * a.k * q.out_size;
   const Padded p = padded_gradient(a);
+  const GradientWalks walks(a, p, q.k_group * q.taps);
   const int64_t part_size = a.in[0] * a.in[1] * std::max<int64_t>(a.in[2], kVectorLanes<T>);
+  const int64_t batch = batch_of<T>(p);
   for_planes(a.n * a.c, q.in_size * q.k_group * q.taps / 8, [&](int64_t begin, int64_t end) {
-    Scratch<T> copy(q.k_group * p.volume + 2 * kVectorLanes<T>), part(part_size);
-    Scratch<T> weight(q.k_group * q.taps);
-    Scratch<int64_t> offset(q.k_group * q.taps);
+    Copies<T> copy(p, batch * q.k_group);
+    Scratch<T> part(part_size), weight(q.k_group * q.taps);
     for (int64_t plane = begin; plane < end; ++plane) {
-      const int64_t i = plane / a.c, k = plane % a.c * q.k_group;
-      for (int64_t m = 0; m < q.k_group; ++m) {
-        pad_plane(p, grad + (i * a.k + k + m) * q.out_size, g_end, copy.get() + m * p.volume);
+      const int64_t at = (plane - begin) % batch;
+      for (int64_t b = 0; at == 0 && b < std::min(batch, end - plane) * q.k_group; ++b) {
+        pad_plane(p, grad + (plane * q.k_group + b) * q.out_size, g_end, copy.get() + b * p.volume);
       }
-      input_grad_plane(a, p, copy.get(), w + k * q.taps, offset.get(), weight.get(), part.get(),
+      input_grad_plane(a, p, walks, copy.get() + at * q.k_group * p.volume,
+                       w + plane % a.c * q.k_group * q.taps, weight.get(), part.get(),
                        dx + plane * q.in_size);
     }
   });
@@ -437,16 +473,20 @@ void depthwise_weight_grad(const ConvArgs& a) {
   const Padded p = padded_input(a);
   Scratch<int64_t> offset(q.taps);
   tap_offsets(a, p, offset.get());
+  const int64_t batch = batch_of<T>(p), samples = q.out_size > 0 ? a.n : 0;
   for_planes(a.c, a.n * q.out_size * q.k_group * q.taps / 8, [&](int64_t begin, int64_t end) {
-    Scratch<T> copy(p.volume + 2 * kVectorLanes<T>);
+    Copies<T> copy(p, batch);
     Scratch<TapSum<T>> sums(q.k_group * q.taps);
     for (int64_t c = begin; c < end; ++c) {
       std::fill(sums.get(), sums.get() + q.k_group * q.taps, TapSum<T>{});
-      for (int64_t i = 0; i < a.n && q.out_size > 0; ++i) {
-        pad_plane(p, x + (i * a.c + c) * q.in_size, x_end, copy.get());
+      for (int64_t i = 0; i < samples; ++i) {
+        for (int64_t b = 0; i % batch == 0 && b < std::min(batch, samples - i); ++b) {
+          pad_plane(p, x + ((i + b) * a.c + c) * q.in_size, x_end, copy.get() + b * p.volume);
+        }
         for (int64_t m = 0; m < q.k_group; ++m) {
           const T* g = grad + (i * a.k + c * q.k_group + m) * q.out_size;
-          dot_plane(a, p, copy.get(), g, g_end, offset.get(), sums.get() + m * q.taps);
+          dot_plane(a, p, copy.get() + i % batch * p.volume, g, g_end, offset.get(),
+                    sums.get() + m * q.taps);
         }
       }
       for (int64_t t = 0; t < q.k_group * q.taps; ++t) {
