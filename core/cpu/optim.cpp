@@ -77,9 +77,31 @@ void adam(const OptimArgs& a) {
   a.state[2] ? adam_loop<T, S, true>(a) : adam_loop<T, S, false>(a);
 }
 
+// The arguments with the scalars that lie in memory.
+OptimArgs with_scalars(OptimArgs a) {
+  if (!a.scalars) return a;
+  a.lr = a.scalars[kScalarLr];
+  a.correction1 = a.scalars[kScalarCorrection1];
+  a.correction2 = a.scalars[kScalarCorrection2];
+  a.grad_scale = a.scalars[kScalarGradScale];
+  a.first = a.scalars[kScalarSteps] == 1;
+  return a;
+}
+
 template <void (*step)(const OptimArgs&)>
 void each(const OptimListArgs& a) {
-  for (int64_t i = 0; i < a.count; ++i) step(a.list[i]);
+  for (int64_t i = 0; i < a.count; ++i) step(with_scalars(a.list[i]));
+}
+
+void begin_steps(const OptimScalarsArgs& a) {
+  for (int64_t i = 0; i < a.count; ++i) {
+    double* row = a.rows + i * kOptimScalars;
+    row[kScalarSteps] += 1;
+    row[kScalarLr] = a.common[0];
+    row[kScalarCorrection1] = bias_correction(a.beta1, row[kScalarSteps]);
+    row[kScalarCorrection2] = bias_correction(a.beta2, row[kScalarSteps]);
+    row[kScalarGradScale] = a.common[1];
+  }
 }
 
 }  // namespace
@@ -94,6 +116,7 @@ void register_optim_kernels() {
   kernels::adam_step.set(cpu, DType::f32, each<adam<float, float>>);
   kernels::adam_step.set(cpu, DType::bf16, each<adam<BFloat16, float>>);
   kernels::adam_step.set(cpu, DType::f16, each<adam<Float16, float>>);
+  kernels::optim_scalars.set(cpu, DType::f64, begin_steps);
 }
 
 }  // namespace cutaway::cpu::CUTAWAY_VARIANT

@@ -1,7 +1,26 @@
 #pragma once
 #include <cutaway/core/kernel.h>
+#include <cutaway/core/math/config.h>
 
 namespace cutaway {
+
+// Places of a row of scalars in device memory: what changes from step to step, for steps that are
+// recorded once and replayed.
+inline constexpr int kScalarLr = 0, kScalarCorrection1 = 1, kScalarCorrection2 = 2;
+inline constexpr int kScalarGradScale = 3;
+inline constexpr int kScalarSteps = 4;  // steps begun so far, the present one included
+inline constexpr int kOptimScalars = 5;
+
+// 1 − βᵗ for t = steps ≥ 0, the same bits on every device: products of rounded squares, with no
+// call of a library's pow.
+CUTAWAY_HD double bias_correction(double beta, double steps) {
+  double power = 1;
+  for (auto n = static_cast<int64_t>(steps); n > 0; n >>= 1) {
+    if (n & 1) power = math::detail::mul_rounded(power, beta);
+    beta = math::detail::mul_rounded(beta, beta);
+  }
+  return 1 - power;
+}
 
 // One optimiser step of one parameter. All arrays hold n elements, row-major: param and grad in the
 // table's type, states in f64 for f64 parameters and f32 otherwise. Unused states are null.
@@ -17,6 +36,9 @@ struct OptimArgs {
   double correction1 = 1, correction2 = 1;  // Adam: 1 − β₁ᵗ, 1 − β₂ᵗ
   double grad_scale = 1;                    // clipping factor, applied to the gradient first
   bool nesterov = false, maximize = false, decoupled = false, first = false;
+  // Not null: kOptimScalars numbers that take the places of lr, correction1, correction2 and
+  // grad_scale, and first is true when steps is 1.
+  const double* scalars = nullptr;
 };
 
 // Steps of several parameters of one type and device; no two of them share memory.
@@ -25,9 +47,19 @@ struct OptimListArgs {
   int64_t count = 0;
 };
 
+// Begins a step of `count` parameters, each with a row of kOptimScalars in `rows`: one step more,
+// the corrections for it, lr = common[0] and grad_scale = common[1]. Always f64.
+struct OptimScalarsArgs {
+  int64_t count = 0;
+  double* rows = nullptr;
+  const double* common = nullptr;
+  double beta1 = 0, beta2 = 0;
+};
+
 namespace kernels {
 inline constinit Kernel<OptimListArgs> sgd_step{"sgd_step"};
 inline constinit Kernel<OptimListArgs> adam_step{"adam_step"};
+inline constinit Kernel<OptimScalarsArgs> optim_scalars{"optim_scalars"};
 }  // namespace kernels
 
 }  // namespace cutaway

@@ -1,6 +1,4 @@
 #pragma once
-#include <cmath>
-
 #include <cutaway/core/kernels/optim.h>
 #include <cutaway/core/math/half.h>
 #include <cutaway/cuda/device/walk.h>
@@ -9,23 +7,41 @@
 // many parameters in one launch.
 namespace cutaway::cuda::CUTAWAY_TARGET {
 
-// A step of one element; S: type of states and arithmetic. The constants are made on the host.
+// What changes from step to step: from the arguments, or read by every thread where the step may
+// be replayed.
+struct StepScalars {
+  double lr, correction1, correction2, grad_scale;
+  bool first;
+};
+DEVICE StepScalars scalars_at(const double* scalars) {
+  const auto s = global<const double>(scalars);
+  const double steps = s[kScalarSteps];
+  return {s[kScalarLr], s[kScalarCorrection1], s[kScalarCorrection2], s[kScalarGradScale],
+          steps == 1};
+}
+
+// A step of one element; S: type of states and arithmetic. The constants are made by set().
 template <class S>
 struct SgdStep {
   static constexpr int kStates = 1;
   S lr, decay, mu, keep, scale;
-  bool first, nesterov, use[1];
+  bool first, nesterov, maximize, use[1];
 
   SgdStep() = default;
   explicit SgdStep(const OptimArgs& a)
-      : lr(S(a.lr)),
-        decay(S(a.weight_decay)),
+      : decay(S(a.weight_decay)),
         mu(S(a.momentum)),
         keep(S(1 - a.dampening)),
-        scale(S(a.maximize ? -a.grad_scale : a.grad_scale)),
-        first(a.first),
         nesterov(a.nesterov),
-        use{a.state[0] != nullptr} {}
+        maximize(a.maximize),
+        use{a.state[0] != nullptr} {
+    set({a.lr, a.correction1, a.correction2, a.grad_scale, a.first});
+  }
+  CUTAWAY_HD void set(const StepScalars& s) {
+    lr = S(s.lr);
+    scale = S(maximize ? -s.grad_scale : s.grad_scale);
+    first = s.first;
+  }
   // What is stored in a state before the first step is not read.
   CUTAWAY_HD bool reads(int) const { return !first; }
   CUTAWAY_HD S operator()(S p, S grad, S (&state)[1]) const {
@@ -42,22 +58,31 @@ struct SgdStep {
 template <class S>
 struct AdamStep {
   static constexpr int kStates = 3;
+  double weight_decay;
   S beta1, beta2, other1, other2, eps, step, root2, shrink, decay, scale;
-  bool use[3];
+  bool maximize, decoupled, use[3];
 
   AdamStep() = default;
   explicit AdamStep(const OptimArgs& a)
-      : beta1(S(a.beta1)),
+      : weight_decay(a.weight_decay),
+        beta1(S(a.beta1)),
         beta2(S(a.beta2)),
         other1(S(1 - a.beta1)),
         other2(S(1 - a.beta2)),
         eps(S(a.eps)),
-        step(S(a.lr / a.correction1)),
-        root2(S(std::sqrt(a.correction2))),
-        shrink(S(a.decoupled ? 1 - a.lr * a.weight_decay : 1)),
         decay(S(a.decoupled ? 0 : a.weight_decay)),
-        scale(S(a.maximize ? -a.grad_scale : a.grad_scale)),
-        use{true, true, a.state[2] != nullptr} {}
+        maximize(a.maximize),
+        decoupled(a.decoupled),
+        use{true, true, a.state[2] != nullptr} {
+    set({a.lr, a.correction1, a.correction2, a.grad_scale, a.first});
+  }
+  // The same bits on host and device.
+  CUTAWAY_HD void set(const StepScalars& s) {
+    step = S(s.lr / s.correction1);
+    root2 = S(math::detail::sqrt_of(s.correction2));
+    shrink = S(decoupled ? 1 - math::detail::mul_rounded(s.lr, weight_decay) : 1);
+    scale = S(maximize ? -s.grad_scale : s.grad_scale);
+  }
   CUTAWAY_HD bool reads(int) const { return true; }
   CUTAWAY_HD S operator()(S p, S grad, S (&state)[3]) const {
     const S g = scale * grad + decay * p;
@@ -111,6 +136,7 @@ struct OptimList {
   struct Item {
     OptimPointers<Step::kStates> arrays;
     Step step;
+    const double* scalars;  // null: step is complete
     unsigned first_block;
     bool vectors;  // all arrays are aligned for 16 bytes of a state at a time
   };
@@ -126,10 +152,13 @@ KERNEL optim_step(OptimList<Step> list) {
   const auto& item = list.item[t];
   const int64_t block = blockIdx.x - item.first_block;
   const int64_t i = W * (block * kOptimThreads + threadIdx.x), n = item.arrays.n;
+  if (i >= n) return;
+  Step step = item.step;
+  if (item.scalars) step.set(scalars_at(item.scalars));
   if (item.vectors && i + W <= n) {
-    step_at<W, T, S>(item.arrays, item.step, i);
+    step_at<W, T, S>(item.arrays, step, i);
   } else {
-    for (int64_t k = i; k < n && k < i + W; ++k) step_at<1, T, S>(item.arrays, item.step, k);
+    for (int64_t k = i; k < n && k < i + W; ++k) step_at<1, T, S>(item.arrays, step, k);
   }
 }
 
@@ -154,11 +183,27 @@ void run_optim(const char* name, const OptimListArgs& args) {
       p.state[j] = a.state[j];
       vectors = vectors && is_aligned(a.state[j], 16);
     }
-    list.item[list.count++] = {p, Step(a), list.blocks, vectors};
+    list.item[list.count++] = {p, Step(a), a.scalars, list.blocks, vectors};
     list.blocks += static_cast<unsigned>(blocks_for(a.n, kWidth * kOptimThreads));
     if (list.count == kOptimList || list.blocks > (1u << 30)) send();
   }
   send();
+}
+
+KERNEL optim_begin(OptimScalarsArgs a) {
+  const int64_t i = thread_number();
+  if (i >= a.count) return;
+  const auto row = global<double>(a.rows + i * kOptimScalars);
+  const auto common = global<const double>(a.common);
+  const double steps = double(row[kScalarSteps]) + 1;
+  row[kScalarSteps] = steps;
+  row[kScalarLr] = double(common[0]);
+  row[kScalarCorrection1] = bias_correction(a.beta1, steps);
+  row[kScalarCorrection2] = bias_correction(a.beta2, steps);
+  row[kScalarGradScale] = double(common[1]);
+}
+void begin_steps(const OptimScalarsArgs& a) {
+  if (a.count > 0) launch(one_thread_each("optim_scalars", a.count), optim_begin, a);
 }
 
 template <class T, class S>
@@ -181,6 +226,7 @@ void register_optim_kernels() {
   set_optim<float, float>(DType::f32);
   set_optim<BFloat16, float>(DType::bf16);
   set_optim<Float16, float>(DType::f16);
+  kernels::optim_scalars.set(kDevice, DType::f64, &begin_steps);
 }
 
 }  // namespace cutaway::cuda::CUTAWAY_TARGET

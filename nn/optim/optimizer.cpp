@@ -19,6 +19,14 @@ void require(bool good, const char* op, const char* what, double got, const char
     throw ValueError(op, fmt::format("{} is out of range; got {}, need {}", what, got, need));
 }
 
+[[noreturn]] void throw_other_device(const Named& p, Device device) {
+  throw DeviceError("optimizer",
+                    fmt::format("a capturable optimiser keeps its scalars on one device; got "
+                                "\"{}\" on {}, need {}",
+                                p.name, to_string(p.value.device()), to_string(device)),
+                    "call set_capturable after the module was moved");
+}
+
 // Steps that wait to be run by one kernel call: of one type and device, and of storages that
 // differ.
 class Batch {
@@ -72,6 +80,75 @@ Optimizer::Optimizer(NamedTensors parameters, double lr)
 void Optimizer::set_lr(double lr) {
   require(lr >= 0 && std::isfinite(lr), "optimizer", "lr", lr, "a finite number ≥ 0");
   lr_ = lr;
+  if (capturable()) common_.select(0, 0).fill_(lr);
+}
+
+void Optimizer::set_grad_scale(double scale) {
+  grad_scale_ = scale;
+  if (capturable()) common_.select(0, 1).fill_(scale);
+}
+
+void Optimizer::set_capturable(bool on) {
+  if (on == capturable()) return;
+  if (!on) {
+    const std::vector<int64_t> counts = step_counts();
+    for (size_t i = 0; i < states_.size(); ++i) states_[i].step = counts[i];
+    scalars_ = common_ = Tensor();
+    return;
+  }
+  const Device device = parameters_.empty() ? kCpu : parameters_.front().value.device();
+  for (const Named& p : parameters_) {
+    if (p.value.device() != device) throw_other_device(p, device);
+  }
+  const int64_t n = int64_t(parameters_.size());
+  const Tensor common = tensor({lr_, grad_scale_}, {.dtype = DType::f64}).to(device);
+  scalars_ = zeros({n, kOptimScalars}, {DType::f64, device});
+  common_ = common;
+  write_scalars(states_);
+}
+
+double* Optimizer::scalar_row(size_t parameter) const {
+  return static_cast<double*>(scalars_.raw()) + parameter * kOptimScalars;
+}
+
+void Optimizer::write_scalars(const std::vector<State>& states) {
+  std::vector<double> values(states.size() * kOptimScalars);
+  for (size_t i = 0; i < states.size(); ++i) {
+    values[i * kOptimScalars + kScalarSteps] = double(states[i].step);
+  }
+  const Tensor rows = tensor(std::span<const double>(values), {.dtype = DType::f64});
+  scalars_.copy_(rows.reshape(scalars_.sizes()).to(scalars_.device()));
+}
+
+std::vector<int64_t> Optimizer::step_counts() const {
+  std::vector<int64_t> counts;
+  if (!capturable()) {
+    for (const State& s : states_) counts.push_back(s.step);
+    return counts;
+  }
+  for (const double steps : scalars_.select(1, kScalarSteps).to_vector()) {
+    counts.push_back(static_cast<int64_t>(steps));
+  }
+  return counts;
+}
+
+void Optimizer::advance_scalars() {
+  const auto steps = [&](size_t i) { return parameters_[i].value.grad().defined(); };
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (steps(i) && parameters_[i].value.device() != scalars_.device()) {
+      throw_other_device(parameters_[i], scalars_.device());
+    }
+  }
+  for (size_t i = 0, end = 0; i < parameters_.size(); i = end + 1) {
+    for (end = i; end < parameters_.size() && steps(end);) ++end;
+    if (end == i) continue;
+    kernels::optim_scalars(scalars_.device(), DType::f64,
+                           {.count = int64_t(end - i),
+                            .rows = scalar_row(i),
+                            .common = static_cast<const double*>(common_.raw()),
+                            .beta1 = betas().beta1,
+                            .beta2 = betas().beta2});
+  }
 }
 
 Tensor Optimizer::zero_moment(const Tensor& p) {
@@ -81,6 +158,7 @@ Tensor Optimizer::zero_moment(const Tensor& p) {
 void Optimizer::step() {
   const trace::Range range(name());
   NoGradGuard no_grad;
+  if (capturable()) advance_scalars();
   Batch batch(kernel());
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& p = parameters_[i].value;
@@ -88,11 +166,11 @@ void Optimizer::step() {
     if (!g.defined()) continue;
     ++states_[i].step;
     const Tensor grad = contiguous_raw(g);
-    if (p.is_contiguous()) {
-      batch.add(p, grad, arguments(p, grad, states_[i]));
-    } else {
-      const Tensor dense = contiguous_raw(p);
-      batch.add(dense, grad, arguments(dense, grad, states_[i]));
+    const Tensor dense = contiguous_raw(p);
+    OptimArgs args = arguments(dense, grad, states_[i]);
+    if (capturable()) args.scalars = scalar_row(i);
+    batch.add(dense, grad, args);
+    if (!p.is_contiguous()) {
       batch.run();
       copy_elements(p, dense);
     }
@@ -108,10 +186,11 @@ void Optimizer::zero_grad() {
 NamedTensors Optimizer::state_dict() const {
   NamedTensors out;
   const auto names = moment_names();
+  const std::vector<int64_t> counts = step_counts();
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const State& s = states_[i];
-    if (s.step == 0) continue;
-    out.push_back({parameters_[i].name + ".step", scalar_tensor(s.step, {.dtype = DType::i64})});
+    if (counts[i] == 0) continue;
+    out.push_back({parameters_[i].name + ".step", scalar_tensor(counts[i], {.dtype = DType::i64})});
     for (size_t k = 0; k < names.size(); ++k) {
       if (s.moments[k].defined())
         out.push_back({parameters_[i].name + "." + names[k], s.moments[k]});
@@ -159,7 +238,26 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
         "load_state_dict",
         fmt::format("\"{}\" belongs to no parameter of this optimiser", given.begin()->first));
   }
+  if (capturable()) {
+    keep_moments(loaded);
+    write_scalars(loaded);
+  }
   states_ = std::move(loaded);
+}
+
+void Optimizer::keep_moments(std::vector<State>& loaded) {
+  for (size_t i = 0; i < states_.size(); ++i) {
+    for (size_t k = 0; k < 3; ++k) {
+      Tensor own = states_[i].moments[k];
+      if (!own.defined()) continue;
+      if (loaded[i].moments[k].defined()) {
+        own.copy_(loaded[i].moments[k]);
+      } else {
+        own.zero_();
+      }
+      loaded[i].moments[k] = own;
+    }
+  }
 }
 
 Sgd::Sgd(NamedTensors parameters, SgdOptions o)
@@ -185,10 +283,10 @@ OptimArgs Sgd::arguments(const Tensor& p, const Tensor& g, State& s) {
   a.nesterov = options_.nesterov;
   a.maximize = options_.maximize;
   a.grad_scale = grad_scale_;
-  a.first = !s.moments[0].defined();
+  a.first = !s.moments[0].defined() || s.step == 1;
   // Without momentum the buffer is not used; it is kept only where it holds something.
   if (options_.momentum != 0) {
-    if (a.first) s.moments[0] = zero_moment(p);
+    if (!s.moments[0].defined()) s.moments[0] = zero_moment(p);
     a.state[0] = s.moments[0].raw();
   }
   return a;
@@ -218,8 +316,8 @@ OptimArgs Adam::arguments(const Tensor& p, const Tensor& g, State& s) {
   a.beta1 = options_.beta1;
   a.beta2 = options_.beta2;
   a.eps = options_.eps;
-  a.correction1 = 1 - std::pow(options_.beta1, double(s.step));
-  a.correction2 = 1 - std::pow(options_.beta2, double(s.step));
+  a.correction1 = bias_correction(options_.beta1, double(s.step));
+  a.correction2 = bias_correction(options_.beta2, double(s.step));
   a.maximize = options_.maximize;
   a.decoupled = decoupled_;
   a.grad_scale = grad_scale_;

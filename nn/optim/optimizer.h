@@ -30,7 +30,14 @@ class Optimizer {
   // Raises ValueError when negative or not finite.
   void set_lr(double lr);
   // Factor on all gradients in the next steps; clipping without a pass of its own.
-  void set_grad_scale(double scale) { grad_scale_ = scale; }
+  void set_grad_scale(double scale);
+  // Keeps learning rate, gradient scale, step counts and bias corrections on the device of the
+  // parameters, where kernels read and advance them, so that a step that was recorded as a graph
+  // goes on counting when it is replayed and follows set_lr and set_grad_scale, called between
+  // replays. The results have the bits of the ordinary mode. Raises DeviceError when the
+  // parameters are on several devices; move a module before. Named as in PyTorch.
+  void set_capturable(bool on);
+  bool capturable() const { return scalars_.defined(); }
   const NamedTensors& parameters() const { return parameters_; }
 
   // Moments as "<parameter>.<moment>" and step counts as "<parameter>.step" (i64, 0-d).
@@ -49,6 +56,11 @@ class Optimizer {
   // What the kernel is to do for one parameter; makes its moments when they are missing.
   virtual OptimArgs arguments(const Tensor& parameter, const Tensor& grad, State& state) = 0;
   virtual Kernel<OptimListArgs>& kernel() const = 0;
+  // Bases of the bias corrections; 0 where there are none.
+  struct Betas {
+    double beta1 = 0, beta2 = 0;
+  };
+  virtual Betas betas() const { return {}; }
   // A zero tensor of the state type, shaped like the parameter.
   static Tensor zero_moment(const Tensor& parameter);
 
@@ -56,8 +68,18 @@ class Optimizer {
   double grad_scale_ = 1;
 
  private:
+  // Rows of parameters with a gradient begin their next step, on the device.
+  void advance_scalars();
+  double* scalar_row(size_t parameter) const;
+  std::vector<int64_t> step_counts() const;
+  void write_scalars(const std::vector<State>& states);
+  // Copies into the moments there are, whose memory a recorded step holds.
+  void keep_moments(std::vector<State>& loaded);
+
   NamedTensors parameters_;
   std::vector<State> states_;
+  Tensor scalars_;  // [parameters, kOptimScalars], f64; undefined in the ordinary mode
+  Tensor common_;   // [2], f64: lr, grad_scale
 };
 
 struct SgdOptions {
@@ -98,6 +120,7 @@ class Adam : public Optimizer {
   std::vector<const char*> moment_names() const override;
   OptimArgs arguments(const Tensor& parameter, const Tensor& grad, State& state) override;
   Kernel<OptimListArgs>& kernel() const override { return kernels::adam_step; }
+  Betas betas() const override { return {options_.beta1, options_.beta2}; }
 
  private:
   AdamOptions options_;
