@@ -1,7 +1,7 @@
 #include <cutaway/core/kernels/attention.h>
 
-#include <cutaway/core/alloc/pool.h>
-#include <cutaway/core/linalg/blas.h>
+#include <cutaway/core/cpu/gemm.h>
+#include <cutaway/core/cpu/scratch.h>
 #include <cutaway/core/math/elementary.h>
 #include <cutaway/core/parallel.h>
 
@@ -15,17 +15,6 @@ namespace {
 constexpr int64_t kQueryTile = 64, kKeyTile = 128;
 
 int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-template <class T>
-struct Buffer {
-  explicit Buffer(int64_t n) : bytes((n > 0 ? n : 1) * int64_t(sizeof(T))) {
-    data = static_cast<T*>(pool_allocate(bytes));
-  }
-  ~Buffer() { pool_free(data, bytes); }
-  Buffer(const Buffer&) = delete;
-  int64_t bytes;
-  T* data;
-};
 
 // Pointers of one head.
 template <class T>
@@ -67,17 +56,14 @@ constexpr T kMinusInf = -T(__builtin_inf());
 template <class T>
 void scores(const AttentionArgs& x, const Head<T>& h, const Tile& t, T* s) {
   const int64_t n = t.columns();
-  blas::gemm(blas::Gemm<T>{.transpose_b = true,
-                           .m = t.rows(),
-                           .n = n,
-                           .k = x.depth,
-                           .alpha = T(x.scale),
-                           .a = h.q + t.q0 * x.q_row,
-                           .lda = x.q_row,
-                           .b = h.k + t.k0 * x.k_row,
-                           .ldb = x.k_row,
-                           .c = s,
-                           .ldc = n});
+  gemm(Product<T>{.m = t.rows(),
+                  .n = n,
+                  .k = x.depth,
+                  .a = {h.q + t.q0 * x.q_row, x.q_row, 1},
+                  .b = {h.k + t.k0 * x.k_row, 1, x.k_row},
+                  .c = s,
+                  .c_row = n,
+                  .alpha = T(x.scale)});
   for (int64_t i = t.q0; i < t.q1; ++i) {
     T* row = s + (i - t.q0) * n;
     if (h.added) {
@@ -132,42 +118,40 @@ void soften(T* s, int64_t rows, int64_t columns, T* most, double* sum, T* keep) 
 template <class T>
 void forward_rows(const AttentionArgs& x, const Head<T>& h, int64_t q0, int64_t q1) {
   const int64_t rows = q1 - q0, width = x.width;
-  Buffer<T> s(rows * kKeyTile), most(rows), keep(rows);
-  Buffer<double> sum(rows);
+  Scratch<T> s(rows * kKeyTile), most(rows), keep(rows);
+  Scratch<double> sum(rows);
   T* out = h.o + q0 * width;
   for (int64_t i = 0; i < rows; ++i) {
-    most.data[i] = kMinusInf<T>;
-    sum.data[i] = 0;
+    most[i] = kMinusInf<T>;
+    sum[i] = 0;
   }
   for (int64_t i = 0; i < rows * width; ++i) out[i] = 0;
   const int64_t end = keys_end(x, q1);
   for (int64_t k0 = 0; k0 < end; k0 += kKeyTile) {
     const Tile t{q0, q1, k0, least(end, k0 + kKeyTile)};
-    scores(x, h, t, s.data);
-    soften(s.data, rows, t.columns(), most.data, sum.data, keep.data);
+    scores(x, h, t, s.get());
+    soften(s.get(), rows, t.columns(), most.get(), sum.get(), keep.get());
     if (k0 > 0) {
       for (int64_t i = 0; i < rows; ++i) {
-        if (keep.data[i] == 1) continue;
-        for (int64_t e = 0; e < width; ++e) out[i * width + e] *= keep.data[i];
+        if (keep[i] == 1) continue;
+        for (int64_t e = 0; e < width; ++e) out[i * width + e] *= keep[i];
       }
     }
-    blas::gemm(blas::Gemm<T>{.m = rows,
-                             .n = width,
-                             .k = t.columns(),
-                             .a = s.data,
-                             .lda = t.columns(),
-                             .b = h.v + k0 * x.v_row,
-                             .ldb = x.v_row,
-                             .beta = T(k0 > 0),
-                             .c = out,
-                             .ldc = width});
+    gemm(Product<T>{.m = rows,
+                    .n = width,
+                    .k = t.columns(),
+                    .a = {s.get(), t.columns(), 1},
+                    .b = {h.v + k0 * x.v_row, x.v_row, 1},
+                    .c = out,
+                    .c_row = width,
+                    .beta = T(k0 > 0)});
   }
   for (int64_t i = 0; i < rows; ++i) {
-    const double total = sum.data[i];
+    const double total = sum[i];
     const bool blind = total == 0;  // may look nowhere
     const T factor = blind ? T(0) : T(1 / total);
     for (int64_t e = 0; e < width; ++e) out[i * width + e] *= factor;
-    h.lse[q0 + i] = blind ? kMinusInf<T> : T(double(most.data[i]) + __builtin_log(total));
+    h.lse[q0 + i] = blind ? kMinusInf<T> : T(double(most[i]) + __builtin_log(total));
   }
 }
 
@@ -215,27 +199,21 @@ void tile_gradients(const AttentionArgs& x, const Head<T>& h, const HeadGradient
   const int64_t rows = t.rows(), n = t.columns();
   probabilities(x, h, t, p);
   const T* g = d.g + t.q0 * x.width;
-  blas::gemm(blas::Gemm<T>{.transpose_a = true,
-                           .m = n,
-                           .n = x.width,
-                           .k = rows,
-                           .a = p,
-                           .lda = n,
-                           .b = g,
-                           .ldb = x.width,
-                           .beta = 1,
-                           .c = d.dv + t.k0 * x.width,
-                           .ldc = x.width});
-  blas::gemm(blas::Gemm<T>{.transpose_b = true,
-                           .m = rows,
-                           .n = n,
-                           .k = x.width,
-                           .a = g,
-                           .lda = x.width,
-                           .b = h.v + t.k0 * x.v_row,
-                           .ldb = x.v_row,
-                           .c = ds,
-                           .ldc = n});
+  gemm(Product<T>{.m = n,
+                  .n = x.width,
+                  .k = rows,
+                  .a = {p, 1, n},
+                  .b = {g, x.width, 1},
+                  .c = d.dv + t.k0 * x.width,
+                  .c_row = x.width,
+                  .beta = 1});
+  gemm(Product<T>{.m = rows,
+                  .n = n,
+                  .k = x.width,
+                  .a = {g, x.width, 1},
+                  .b = {h.v + t.k0 * x.v_row, 1, x.v_row},
+                  .c = ds,
+                  .c_row = n});
   for (int64_t i = 0; i < rows; ++i) {
     T* row = ds + i * n;
     const T* weights = p + i * n;
@@ -243,29 +221,24 @@ void tile_gradients(const AttentionArgs& x, const Head<T>& h, const HeadGradient
 #pragma omp simd
     for (int64_t j = 0; j < n; ++j) row[j] = weights[j] * (row[j] - sum);
   }
-  blas::gemm(blas::Gemm<T>{.m = rows,
-                           .n = x.depth,
-                           .k = n,
-                           .alpha = T(x.scale),
-                           .a = ds,
-                           .lda = n,
-                           .b = h.k + t.k0 * x.k_row,
-                           .ldb = x.k_row,
-                           .beta = 1,
-                           .c = d.dq + t.q0 * x.depth,
-                           .ldc = x.depth});
-  blas::gemm(blas::Gemm<T>{.transpose_a = true,
-                           .m = n,
-                           .n = x.depth,
-                           .k = rows,
-                           .alpha = T(x.scale),
-                           .a = ds,
-                           .lda = n,
-                           .b = h.q + t.q0 * x.q_row,
-                           .ldb = x.q_row,
-                           .beta = 1,
-                           .c = d.dk + t.k0 * x.depth,
-                           .ldc = x.depth});
+  gemm(Product<T>{.m = rows,
+                  .n = x.depth,
+                  .k = n,
+                  .a = {ds, n, 1},
+                  .b = {h.k + t.k0 * x.k_row, x.k_row, 1},
+                  .c = d.dq + t.q0 * x.depth,
+                  .c_row = x.depth,
+                  .alpha = T(x.scale),
+                  .beta = 1});
+  gemm(Product<T>{.m = n,
+                  .n = x.depth,
+                  .k = rows,
+                  .a = {ds, 1, n},
+                  .b = {h.q + t.q0 * x.q_row, x.q_row, 1},
+                  .c = d.dk + t.k0 * x.depth,
+                  .c_row = x.depth,
+                  .alpha = T(x.scale),
+                  .beta = 1});
 }
 
 template <class T>
@@ -273,7 +246,7 @@ void backward_head(const AttentionArgs& x, const Head<T>& h, const HeadGradient<
   for (int64_t i = 0; i < x.queries * x.depth; ++i) d.dq[i] = 0;
   for (int64_t i = 0; i < x.keys * x.depth; ++i) d.dk[i] = 0;
   for (int64_t i = 0; i < x.keys * x.width; ++i) d.dv[i] = 0;
-  Buffer<T> p(kQueryTile * kKeyTile), ds(kQueryTile * kKeyTile), dot(kQueryTile);
+  Scratch<T> p(kQueryTile * kKeyTile), ds(kQueryTile * kKeyTile), dot(kQueryTile);
   for (int64_t q0 = 0; q0 < x.queries; q0 += kQueryTile) {
     const int64_t q1 = least(x.queries, q0 + kQueryTile);
     for (int64_t i = q0; i < q1; ++i) {
@@ -281,12 +254,12 @@ void backward_head(const AttentionArgs& x, const Head<T>& h, const HeadGradient<
       for (int64_t e = 0; e < x.width; ++e) {
         sum += double(d.g[i * x.width + e]) * double(h.o[i * x.width + e]);
       }
-      dot.data[i - q0] = T(sum);
+      dot[i - q0] = T(sum);
     }
     const int64_t end = keys_end(x, q1);
     for (int64_t k0 = 0; k0 < end; k0 += kKeyTile) {
       const Tile t{q0, q1, k0, least(end, k0 + kKeyTile)};
-      tile_gradients(x, h, d, t, dot.data, p.data, ds.data);
+      tile_gradients(x, h, d, t, dot.get(), p.get(), ds.get());
     }
   }
 }

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <memory>
 
-#include <cutaway/core/alloc/pool.h>
 #include <cutaway/core/cpu/conv_depthwise.h>
+#include <cutaway/core/cpu/gemm.h>
+#include <cutaway/core/cpu/scratch.h>
 #include <cutaway/core/kernels/conv.h>
-#include <cutaway/core/linalg/blas.h>
 #include <cutaway/core/parallel.h>
 
 namespace cutaway::cpu::CUTAWAY_VARIANT {
@@ -19,38 +19,18 @@ constexpr int64_t kBlockBytes =
 constexpr int64_t kWeightChunks =
     8;  // partial weight gradients; fixed, so that sums do not depend on threads
 
-// Scratch memory from the pool.
-template <class T>
-class Scratch {
- public:
-  explicit Scratch(int64_t n)
-      : bytes_(std::max<int64_t>(n, 1) * int64_t(sizeof(T))),
-        p_(static_cast<T*>(pool_allocate(bytes_))) {}
-  ~Scratch() { pool_free(p_, bytes_); }
-  Scratch(const Scratch&) = delete;
-  T* get() const { return p_; }
-
- private:
-  int64_t bytes_;
-  T* p_;
-};
-
 // C = A·B + beta·C, row-major, A [m,k] or its transpose, B [k,n] or its transpose.
 template <class T>
-void gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
-          int64_t ldb, T beta, T* c, int64_t ldc) {
-  blas::gemm(blas::Gemm<T>{.transpose_a = ta,
-                           .transpose_b = tb,
-                           .m = m,
-                           .n = n,
-                           .k = k,
-                           .a = a,
-                           .lda = lda,
-                           .b = b,
-                           .ldb = ldb,
-                           .beta = beta,
-                           .c = c,
-                           .ldc = ldc});
+void product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b,
+             int64_t ldb, T beta, T* c, int64_t ldc) {
+  gemm(Product<T>{.m = m,
+                  .n = n,
+                  .k = k,
+                  .a = {a, ta ? 1 : lda, ta ? lda : 1},
+                  .b = {b, tb ? 1 : ldb, tb ? ldb : 1},
+                  .c = c,
+                  .c_row = ldc,
+                  .beta = beta});
 }
 
 // Sizes that follow from the arguments.
@@ -163,15 +143,15 @@ void forward_gemm(const ConvArgs& a) {
       const T* wg = w + g * q.k_group * q.rows;
       const T beta = bias ? 1 : 0;
       if (q.direct) {
-        gemm(false, false, q.k_group, q.out_size, q.rows, wg, q.rows, xg, q.in_size, beta, yg,
-             q.out_size);
+        product(false, false, q.k_group, q.out_size, q.rows, wg, q.rows, xg, q.in_size, beta, yg,
+                q.out_size);
         continue;
       }
       for (int64_t r = 0; r < q.out_rows; r += q.block_rows) {
         const int64_t end = std::min(r + q.block_rows, q.out_rows), count = (end - r) * a.out[2];
         im2col(a, q, xg, r, end, col.get());
-        gemm(false, false, q.k_group, count, q.rows, wg, q.rows, col.get(), count, beta,
-             yg + r * a.out[2], q.out_size);
+        product(false, false, q.k_group, count, q.rows, wg, q.rows, col.get(), count, beta,
+                yg + r * a.out[2], q.out_size);
       }
     }
   });
@@ -189,15 +169,15 @@ void input_grad_gemm(const ConvArgs& a) {
       const T* wg = w + g * q.k_group * q.rows;
       T* xg = dx + (i * a.c + g * q.c_group) * q.in_size;
       if (q.direct) {
-        gemm(true, false, q.rows, q.out_size, q.k_group, wg, q.rows, gg, q.out_size, T(0), xg,
-             q.in_size);
+        product(true, false, q.rows, q.out_size, q.k_group, wg, q.rows, gg, q.out_size, T(0), xg,
+                q.in_size);
         continue;
       }
       std::fill(xg, xg + q.c_group * q.in_size, T(0));
       for (int64_t r = 0; r < q.out_rows; r += q.block_rows) {
         const int64_t end = std::min(r + q.block_rows, q.out_rows), count = (end - r) * a.out[2];
-        gemm(true, false, q.rows, count, q.k_group, wg, q.rows, gg + r * a.out[2], q.out_size, T(0),
-             col.get(), count);
+        product(true, false, q.rows, count, q.k_group, wg, q.rows, gg + r * a.out[2], q.out_size,
+                T(0), col.get(), count);
         col2im(a, q, col.get(), r, end, xg);
       }
     }
@@ -213,15 +193,15 @@ void add_weight_grad(const ConvArgs& a, const Geometry& q, int64_t i, T* col, T*
     const T* gg = grad + (i * a.k + g * q.k_group) * q.out_size;
     T* wg = dw + g * q.k_group * q.rows;
     if (q.direct) {
-      gemm(false, true, q.k_group, q.rows, q.out_size, gg, q.out_size, xg, q.in_size, T(1), wg,
-           q.rows);
+      product(false, true, q.k_group, q.rows, q.out_size, gg, q.out_size, xg, q.in_size, T(1), wg,
+              q.rows);
       continue;
     }
     for (int64_t r = 0; r < q.out_rows; r += q.block_rows) {
       const int64_t end = std::min(r + q.block_rows, q.out_rows), count = (end - r) * a.out[2];
       im2col(a, q, xg, r, end, col);
-      gemm(false, true, q.k_group, q.rows, count, gg + r * a.out[2], q.out_size, col, count, T(1),
-           wg, q.rows);
+      product(false, true, q.k_group, q.rows, count, gg + r * a.out[2], q.out_size, col, count,
+              T(1), wg, q.rows);
     }
   }
 }

@@ -2,8 +2,8 @@
 
 #include <type_traits>
 
-#include <cutaway/core/alloc/pool.h>
-#include <cutaway/core/linalg/blas.h>
+#include <cutaway/core/cpu/gemm.h>
+#include <cutaway/core/cpu/scratch.h>
 #include <cutaway/core/math/half.h>
 #include <cutaway/core/parallel.h>
 
@@ -11,28 +11,6 @@ namespace cutaway::cpu::CUTAWAY_VARIANT {
 namespace {
 
 int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-// Memory for plain values from the pool, not initialised.
-template <class T>
-struct Buffer {
-  explicit Buffer(int64_t n) : bytes(n * int64_t(sizeof(T))) {
-    data = bytes > 0 ? static_cast<T*>(pool_allocate(bytes)) : nullptr;
-  }
-  ~Buffer() {
-    if (data) pool_free(data, bytes);
-  }
-  Buffer(const Buffer&) = delete;
-  int64_t bytes;
-  T* data;
-};
-
-// One matrix: element (i, j) at data[i·row + j·column].
-template <class T>
-struct Matrix {
-  const T* data;
-  int64_t row, column;
-  Matrix block(int64_t i, int64_t j) const { return {data + i * row + j * column, row, column}; }
-};
 
 // out [rows, columns] dense = m, converted.
 template <class T, class To>
@@ -53,59 +31,6 @@ void pack(const Matrix<T>& m, int64_t rows, int64_t columns, To* out) {
       const T* in = m.data + j * m.column;
       for (int64_t i = i0; i < i1; ++i) out[i * columns + j] = static_cast<To>(in[i * m.row]);
     }
-  }
-}
-
-template <class T>
-struct Product {
-  int64_t m, n, k;
-  Matrix<T> a, b;
-  T* c;
-  int64_t c_row;
-  double alpha, beta;
-  const T* bias;
-};
-
-// How BLAS sees a matrix: as it lies, transposed, or not at all (then it is packed).
-struct BlasForm {
-  bool usable, transposed;
-  int64_t distance;
-};
-
-constexpr int64_t kMostDistance = 2147483647;
-
-BlasForm blas_form(int64_t rows, int64_t columns, int64_t row, int64_t column) {
-  if (column == 1 || columns == 1) {
-    const int64_t d = rows == 1 ? columns : row;
-    if (d >= columns && d <= kMostDistance) return {true, false, d};
-  }
-  if (row == 1 || rows == 1) {
-    const int64_t d = columns == 1 ? rows : column;
-    if (d >= rows && d <= kMostDistance) return {true, true, d};
-  }
-  return {false, false, columns};
-}
-
-template <class T>
-void multiply_packed(blas::Gemm<T> g, const Product<T>& p, const BlasForm& a, const BlasForm& b) {
-  Buffer<T> pa(a.usable ? 0 : p.m * p.k), pb(b.usable ? 0 : p.k * p.n);
-  if (!a.usable) {
-    pack(p.a, p.m, p.k, pa.data);
-    g.a = pa.data;
-  }
-  if (!b.usable) {
-    pack(p.b, p.k, p.n, pb.data);
-    g.b = pb.data;
-  }
-  blas::gemm(g);
-}
-
-template <class T>
-void set_bias(const Product<T>& p) {
-  for (int64_t i = 0; i < p.m; ++i) {
-    T* row = p.c + i * p.c_row;
-#pragma omp simd
-    for (int64_t j = 0; j < p.n; ++j) row[j] = p.bias[j];
   }
 }
 
@@ -143,29 +68,7 @@ bool try_tiny(const Product<T>& p) {
 template <class T>
 requires std::is_floating_point_v<T>
 void multiply(const Product<T>& p) {
-  if (try_tiny(p)) return;
-  double beta = p.beta;
-  if (p.bias) {
-    set_bias(p);
-    beta = 1;
-  }
-  const BlasForm a = blas_form(p.m, p.k, p.a.row, p.a.column);
-  const BlasForm b = blas_form(p.k, p.n, p.b.row, p.b.column);
-  const blas::Gemm<T> g{.transpose_a = a.transposed,
-                        .transpose_b = b.transposed,
-                        .m = p.m,
-                        .n = p.n,
-                        .k = p.k,
-                        .alpha = T(p.alpha),
-                        .a = p.a.data,
-                        .lda = a.distance > 0 ? a.distance : 1,
-                        .b = p.b.data,
-                        .ldb = b.distance > 0 ? b.distance : 1,
-                        .beta = T(beta),
-                        .c = p.c,
-                        .ldc = p.c_row};
-  if (a.usable && b.usable) return blas::gemm(g);
-  multiply_packed(g, p, a, b);
+  if (!try_tiny(p)) gemm(p);
 }
 
 template <class T>
@@ -195,32 +98,30 @@ requires kIsHalf<T>
 void multiply(const Product<T>& p) {
   const int64_t mb = least(p.m, kPanelRows), nb = least(p.n, kPanelColumns),
                 kb = least(p.k, kPanelInner);
-  Buffer<float> a(mb * kb), b(kb * nb), c(mb * nb);
+  Scratch<float> a(mb * kb), b(kb * nb), c(mb * nb);
   const int64_t inner = p.alpha == 0 ? 0 : p.k;
   for (int64_t i0 = 0; i0 < p.m; i0 += mb) {
     const int64_t rows = least(mb, p.m - i0);
     for (int64_t j0 = 0; j0 < p.n; j0 += nb) {
       const int64_t columns = least(nb, p.n - j0);
-      start_panel(p, i0, j0, rows, columns, c.data);
+      start_panel(p, i0, j0, rows, columns, c.get());
       for (int64_t k0 = 0; k0 < inner; k0 += kb) {
         const int64_t depth = least(kb, inner - k0);
-        pack(p.a.block(i0, k0), rows, depth, a.data);
-        pack(p.b.block(k0, j0), depth, columns, b.data);
-        blas::gemm(blas::Gemm<float>{.m = rows,
-                                     .n = columns,
-                                     .k = depth,
-                                     .alpha = float(p.alpha),
-                                     .a = a.data,
-                                     .lda = depth,
-                                     .b = b.data,
-                                     .ldb = columns,
-                                     .beta = 1,
-                                     .c = c.data,
-                                     .ldc = columns});
+        pack(p.a.block(i0, k0), rows, depth, a.get());
+        pack(p.b.block(k0, j0), depth, columns, b.get());
+        gemm(Product<float>{.m = rows,
+                            .n = columns,
+                            .k = depth,
+                            .a = {a.get(), depth, 1},
+                            .b = {b.get(), columns, 1},
+                            .c = c.get(),
+                            .c_row = columns,
+                            .alpha = float(p.alpha),
+                            .beta = 1});
       }
       for (int64_t i = 0; i < rows; ++i) {
         T* out = p.c + (i0 + i) * p.c_row + j0;
-        const float* in = c.data + i * columns;
+        const float* in = c.get() + i * columns;
 #pragma omp simd
         for (int64_t j = 0; j < columns; ++j) math::store(out[j], in[j]);
       }
@@ -267,8 +168,8 @@ Product<T> product_at(const MatmulArgs& args, int64_t index) {
           {static_cast<const T*>(args.b) + b, args.b_row, args.b_column},
           static_cast<T*>(args.c) + c,
           args.c_row,
-          args.alpha,
-          args.beta,
+          decltype(Product<T>::alpha)(args.alpha),
+          decltype(Product<T>::beta)(args.beta),
           static_cast<const T*>(args.bias)};
 }
 
@@ -279,25 +180,25 @@ template <class T>
 void sum_over_batch(const MatmulArgs& args) {
   // The running sum of 16-bit types must not be rounded between the products.
   if constexpr (kIsHalf<T>) {
-    Buffer<float> a(args.m * args.k), b(args.k * args.n), c(args.m * args.n);
+    Scratch<float> a(args.m * args.k), b(args.k * args.n), c(args.m * args.n);
     for (int64_t i = 0; i < args.batch; ++i) {
       const Product<T> p = product_at<T>(args, i);
-      pack(p.a, p.m, p.k, a.data);
-      pack(p.b, p.k, p.n, b.data);
+      pack(p.a, p.m, p.k, a.get());
+      pack(p.b, p.k, p.n, b.get());
       multiply(Product<float>{p.m,
                               p.n,
                               p.k,
-                              {a.data, p.k, 1},
-                              {b.data, p.n, 1},
-                              c.data,
+                              {a.get(), p.k, 1},
+                              {b.get(), p.n, 1},
+                              c.get(),
                               p.n,
-                              p.alpha,
-                              i > 0 ? 1.0 : 0.0,
+                              float(p.alpha),
+                              i > 0 ? 1.0f : 0.0f,
                               nullptr});
     }
     for (int64_t i = 0; i < args.m; ++i) {
       T* out = static_cast<T*>(args.c) + i * args.c_row;
-      for (int64_t j = 0; j < args.n; ++j) math::store(out[j], c.data[i * args.n + j]);
+      for (int64_t j = 0; j < args.n; ++j) math::store(out[j], c.get()[i * args.n + j]);
     }
   } else {
     for (int64_t i = 0; i < args.batch; ++i) {
@@ -336,9 +237,9 @@ void column_sums(const ColumnSumArgs& args) {
   using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
   using Step = std::conditional_t<kIsHalf<T>, float, T>;
   const int64_t chunks = (args.rows + kSumRows - 1) / kSumRows, columns = args.columns;
-  Buffer<Wide> partial(chunks * columns);
+  Scratch<Wide> partial(chunks * columns);
   const auto sum_chunk = [&](int64_t chunk) {
-    Wide* sums = partial.data + chunk * columns;
+    Wide* sums = partial.get() + chunk * columns;
     const int64_t end = least(args.rows, (chunk + 1) * kSumRows);
     for (int64_t j = 0; j < columns; ++j) sums[j] = 0;
     for (int64_t j0 = 0; j0 < columns; j0 += kSumColumns) {
@@ -357,7 +258,7 @@ void column_sums(const ColumnSumArgs& args) {
   }
   for (int64_t j = 0; j < columns; ++j) {
     Wide sum = 0;
-    for (int64_t chunk = 0; chunk < chunks; ++chunk) sum += partial.data[chunk * columns + j];
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) sum += partial.get()[chunk * columns + j];
     T& out = static_cast<T*>(args.out)[j];
     if constexpr (std::is_integral_v<T>) {
       out = T(sum);

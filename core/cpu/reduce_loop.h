@@ -1,11 +1,10 @@
 #pragma once
+#include <cutaway/core/cpu/scratch.h>
 #include <cutaway/core/kernels/reduce.h>
 #include <cutaway/core/math/half.h>
 #include <cutaway/core/parallel.h>
 
-#include <cstdlib>
 #include <limits>
-#include <new>
 #include <type_traits>
 
 // How a reduction walks its input. A policy R says what is computed:
@@ -15,23 +14,6 @@
 // depends on the shape alone; chunks are merged in order. Threads take chunks or outputs, so their
 // number never changes a bit of the result.
 namespace cutaway::cpu::CUTAWAY_VARIANT {
-
-// Uninitialised memory for n plain values (none for n ≤ 0), freed at the end of the scope.
-template <class T>
-class Scratch {
- public:
-  explicit Scratch(int64_t n)
-      : data_(n > 0 ? static_cast<T*>(std::malloc(size_t(n) * sizeof(T))) : nullptr) {
-    if (n > 0 && !data_) throw std::bad_alloc();
-  }
-  ~Scratch() { std::free(data_); }
-  Scratch(const Scratch&) = delete;
-  T* get() { return data_; }
-  T& operator[](int64_t i) { return data_[i]; }
-
- private:
-  T* data_;
-};
 
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>;
