@@ -1,6 +1,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace cutaway::tools {
@@ -27,6 +28,11 @@ void add_ops(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
 void add_trace(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
+void add_reproduce(CLI::App& app, int& status);
+
+// What fn returns; 2, and its message in one line, when it raises an Error: input that a person can
+// mend.
+int guarded(const std::function<int()>& fn);
 
 // A progress-free line for people, unless quiet.
 void say(bool quiet, const std::string& line);

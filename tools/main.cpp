@@ -54,6 +54,24 @@ void apply_common(const Common& c) {
   manual_seed(c.seed);
 }
 
+int guarded(const std::function<int()>& fn) {
+  try {
+    return fn();
+  } catch (const Error& e) {
+    std::string line;
+    for (const char* c = e.what(); *c; ++c) {
+      if (*c != '\n') {
+        line += *c;
+        continue;
+      }
+      line += ';';
+      while (c[1] == ' ' && c[2] == ' ') ++c;
+    }
+    fmt::print(stderr, "cutaway: {}\n", line);
+    return 2;
+  }
+}
+
 void say(bool quiet, const std::string& line) {
   if (quiet) return;
   fmt::print("{}\n", line);
@@ -126,6 +144,7 @@ int run(int argc, char** argv) {
   add_bench(app, status);
   add_trace(app, status);
   add_doctor(app, status);
+  add_reproduce(app, status);
   try {
     start_trace();
     app.parse(argc, argv);

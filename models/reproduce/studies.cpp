@@ -1,0 +1,22 @@
+// The list of studies: a paper is one declaration and one line.
+#include <cutaway/models/reproduce/reproduce.h>
+
+#include <cutaway/core/error.h>
+
+namespace cutaway::reproduce {
+
+const std::vector<Study>& studies() {
+  static const std::vector<Study> list = {};
+  return list;
+}
+
+const Study& study(const std::string& slug) {
+  std::string known;
+  for (const Study& s : studies()) {
+    if (slug == s.slug) return s;
+    known += (known.empty() ? "" : ", ") + std::string(s.slug);
+  }
+  throw ValueError("reproduce", "there is no study \"" + slug + "\"; known are: " + known);
+}
+
+}  // namespace cutaway::reproduce
