@@ -32,7 +32,8 @@ TEST(Reproduce, run_counts_writes_json_and_a_report) {
       std::filesystem::temp_directory_path() / ("cutaway_reproduce_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   int seen = 0;
-  Run run({.seed = 4, .folder = folder, .command = "x", .on_statement = [&](auto&) { ++seen; }});
+  reproduce::Run run(
+      {.seed = 4, .folder = folder, .command = "x", .on_statement = [&](auto&) { ++seen; }});
   run.add(at_least(
       {.id = "1", .text = "a < b", .value = 5, .bound = 1, .seeds = run.seeds(2), .note = "n"}));
   run.add(at_most({.id = "2", .text = "c", .value = 5, .bound = 1}));
