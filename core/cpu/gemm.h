@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <cutaway/core/math/half.h>
+
 namespace cutaway::cpu::CUTAWAY_VARIANT {
 
 // A matrix with any strides: element (i, j) at data[i·row + j·column].
@@ -30,5 +32,9 @@ struct Product {
 // take, where it is used.
 void gemm(const Product<float>& p);
 void gemm(const Product<double>& p);
+
+// The same in bf16, summed in f32 and rounded once; subnormal numbers count as zero. Returns false,
+// with nothing done, where the processor has no instruction for it, or there is nothing to sum.
+bool try_gemm(const Product<BFloat16>& p);
 
 }  // namespace cutaway::cpu::CUTAWAY_VARIANT

@@ -96,6 +96,9 @@ void start_panel(const Product<T>& p, int64_t i0, int64_t j0, int64_t rows, int6
 template <class T>
 requires kIsHalf<T>
 void multiply(const Product<T>& p) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    if (try_gemm(p)) return;
+  }
   const int64_t mb = least(p.m, kPanelRows), nb = least(p.n, kPanelColumns),
                 kb = least(p.k, kPanelInner);
   Scratch<float> a(mb * kb), b(kb * nb), c(mb * nb);

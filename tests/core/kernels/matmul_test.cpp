@@ -5,14 +5,16 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
+#include <cutaway/core/math/half.h>
 #include <cutaway/core/parallel.h>
 
 namespace cutaway {
 namespace {
 
-constexpr double kGap = 12345;
+constexpr double kGap = 12352;  // exact in bf16
 
 // How an operand lies in memory.
 enum class Form { plain, transposed, gaps, strided };
@@ -40,12 +42,16 @@ Operand<T> operand(int64_t rows, int64_t columns, Form form, std::mt19937& rando
   if (form == Form::transposed) x.row = 1, x.column = rows;
   x.values.resize(size_t((rows - 1) * x.row + (columns - 1) * x.column + 1));
   std::uniform_real_distribution<double> uniform(-1, 1);
-  for (T& v : x.values) v = T(uniform(random));
+  for (T& v : x.values) v = T(float(uniform(random)));
   return x;
 }
 
 template <class T>
 struct Problem {
+  static constexpr bool kHalf = sizeof(T) == 2;
+  using Step = std::conditional_t<kHalf, float, T>;
+  static constexpr double kRounding = kHalf ? 0x1p-8 : 0;
+
   Problem(const Case& c, DType type)
       : size(c),
         dtype(type),
@@ -55,7 +61,8 @@ struct Problem {
         before(operand<T>(c.m, c.n, Form::gaps, random)),
         bias(operand<T>(1, c.n, Form::plain, random)) {
     for (int64_t i = 0; i + 1 < c.m; ++i) {
-      for (int64_t j = c.n; j < before.row; ++j) before.values[size_t(i * before.row + j)] = kGap;
+      for (int64_t j = c.n; j < before.row; ++j)
+        before.values[size_t(i * before.row + j)] = T(float(kGap));
     }
   }
 
@@ -84,7 +91,8 @@ struct Problem {
   }
 
   void check(const std::vector<T>& c) const {
-    const double eps = std::numeric_limits<T>::epsilon();
+    // 16-bit types are summed in f32 and rounded once.
+    const double eps = double(std::numeric_limits<Step>::epsilon());
     for (int64_t i = 0; i < size.m; ++i) {
       for (int64_t j = 0; j < size.n; ++j) {
         double sum = size.beta * before.at(i, j) + (size.bias ? bias.at(0, j) : 0);
@@ -95,7 +103,7 @@ struct Problem {
           magnitude += std::fabs(term);
         }
         ASSERT_NEAR(double(c[size_t(i * before.row + j)]), sum,
-                    double(size.k + 2) * eps * magnitude)
+                    double(size.k + 2) * eps * magnitude + kRounding * std::fabs(sum))
             << "at " << i << ", " << j;
       }
       for (int64_t j = size.n; j < before.row && i + 1 < size.m; ++j) {
@@ -124,6 +132,7 @@ void expect_product(const Case& c, DType dtype) {
 }
 
 void expect_products(const Case& c) {
+  expect_product<BFloat16>(c, DType::bf16);
   expect_product<float>(c, DType::f32);
   expect_product<double>(c, DType::f64);
 }
@@ -167,6 +176,8 @@ TEST(Matmul, BlocksAndThreads) {
   expect_product<float>({200, 2000, 30, Form::plain, Form::plain}, DType::f32);
   expect_product<float>({400, 130, 520, Form::transposed, Form::transposed}, DType::f32);
   expect_product<double>({210, 140, 520, Form::gaps, Form::transposed}, DType::f64);
+  expect_product<BFloat16>({400, 130, 521, Form::transposed, Form::transposed}, DType::bf16);
+  expect_product<BFloat16>({30, 2000, 300, Form::plain, Form::plain}, DType::bf16);
   expect_product<float>({3, 5000, 300, Form::plain, Form::transposed}, DType::f32);
 }
 
