@@ -74,6 +74,38 @@ void fill_args(Args& s, const Tensor& out, int dim, const Tensor& index, const T
   s.out = out.raw();
 }
 
+// The index of rows, where x, index and src have the same sizes but for `dim` and all elements of a
+// row share one index (a column that was expanded); undefined otherwise.
+Tensor row_index(const Tensor& x, int dim, const Tensor& index, const Tensor& src) {
+  if (x.dim() < 2 || index.numel() == 0 || src.sizes() != index.sizes()) return {};
+  Tensor rows = index;
+  bool expanded = false;
+  for (int d = x.dim() - 1; d >= 0; --d) {
+    if (d == dim) continue;
+    const int64_t n = index.sizes()[d];
+    if (n != x.sizes()[d] || (n > 1 && index.strides()[d] != 0)) return {};
+    expanded = expanded || n > 1;
+    rows = narrow(rows, d, 0, 1);
+  }
+  if (!expanded) return {};
+  return index_values("scatter_add", flatten(rows));
+}
+
+// Adds whole rows of src, as index_add does.
+void add_rows(const Tensor& out, int dim, const Tensor& rows, const Tensor& given, bool self) {
+  const Tensor src = contiguous_raw(given);
+  ReduceRowsArgs r;
+  r.index = rows.data<int64_t>();
+  r.in = src.raw();
+  r.out = out.raw();
+  r.outer = out.sizes().slice(0, dim).numel();
+  r.n = out.sizes()[dim];
+  r.count = rows.numel();
+  r.inner = out.sizes().slice(dim + 1, out.dim()).numel();
+  r.include_self = self;
+  kernels::reduce_rows(out.device(), out.dtype(), r);
+}
+
 // g for src, whose elements beyond the index took no part.
 Tensor fit(const Tensor& g, const Shape& sizes) {
   if (g.sizes() == sizes) return g;
@@ -161,12 +193,23 @@ void save_ties(Call& c, const Tensor& x, const Tensor& index, int64_t dim, bool 
   c.save(scatter_add_skipping(cast(old, DType::i64), dim, ties, once));
 }
 
+// The sum over rows that share an index.
+void add_row_sums(Call& c, int dim, const Tensor& rows, const ReduceAttrs& a) {
+  check_index(c.op.name, rows, c.in(0).sizes()[dim], a.skip);
+  const Tensor& out = copy_to_out(c);
+  if (!c.meta()) add_rows(out, dim, rows, c.in(2), a.include_self);
+}
+
 template <ScatterMode mode>
 void scatter_reduce_forward(Call& c) {
   c.require_dtype(0);
   const Tensor &x = c.in(0), &src = c.in(2);
   const auto& a = c.attrs<ReduceAttrs>();
   const int dim = check_scatter(c, a.dim, &src);
+  if (mode == ScatterMode::sum) {
+    const Tensor rows = row_index(x, dim, c.in(1), src);
+    if (rows.defined()) return add_row_sums(c, dim, rows, a);
+  }
   const Tensor index = index_values(c.op.name, c.in(1));
   check_index(c.op.name, index, x.dim() ? x.sizes()[dim] : 1, a.skip);
   const Tensor before = c.record && mode != ScatterMode::sum ? x.detach() : Tensor();

@@ -17,6 +17,7 @@ namespace {
 constexpr int64_t kFlushVectors = 64;  // f32 terms of one lane before they move to f64
 
 constexpr int64_t kBatchBytes = 16384;
+constexpr int64_t kAhead = 2048;  // bytes; short planes end before prefetching in hardware begins
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -62,6 +63,7 @@ template <class T>
 [[gnu::always_inline]] inline void copy_row(const T* from, int64_t n, const T* end, T* to) {
   constexpr int64_t kLanes = kVectorLanes<T>;
   const int64_t whole = n / kLanes * kLanes;
+  __builtin_prefetch(from + kAhead / int64_t(sizeof(T)));
   for (int64_t i = 0; i < whole; i += kLanes) store_vector(to + i, load_vector(from + i));
   if (whole == n) return;
   if (end - (from + whole) >= kLanes) {
@@ -476,22 +478,22 @@ void depthwise_weight_grad(const ConvArgs& a) {
   const int64_t batch = batch_of<T>(p), samples = q.out_size > 0 ? a.n : 0;
   for_planes(a.c, a.n * q.out_size * q.k_group * q.taps / 8, [&](int64_t begin, int64_t end) {
     Copies<T> copy(p, batch);
-    Scratch<TapSum<T>> sums(q.k_group * q.taps);
-    for (int64_t c = begin; c < end; ++c) {
-      std::fill(sums.get(), sums.get() + q.k_group * q.taps, TapSum<T>{});
+    const int64_t taps = q.k_group * q.taps;
+    Scratch<TapSum<T>> sums(batch * taps);
+    for (int64_t c = begin; c < end; c += batch) {
+      const int64_t channels = std::min(batch, end - c);
+      std::fill(sums.get(), sums.get() + channels * taps, TapSum<T>{});
       for (int64_t i = 0; i < samples; ++i) {
-        for (int64_t b = 0; i % batch == 0 && b < std::min(batch, samples - i); ++b) {
-          pad_plane(p, x + ((i + b) * a.c + c) * q.in_size, x_end, copy.get() + b * p.volume);
+        for (int64_t b = 0; b < channels; ++b) {
+          pad_plane(p, x + (i * a.c + c + b) * q.in_size, x_end, copy.get() + b * p.volume);
         }
-        for (int64_t m = 0; m < q.k_group; ++m) {
+        for (int64_t m = 0; m < channels * q.k_group; ++m) {
           const T* g = grad + (i * a.k + c * q.k_group + m) * q.out_size;
-          dot_plane(a, p, copy.get() + i % batch * p.volume, g, g_end, offset.get(),
+          dot_plane(a, p, copy.get() + m / q.k_group * p.volume, g, g_end, offset.get(),
                     sums.get() + m * q.taps);
         }
       }
-      for (int64_t t = 0; t < q.k_group * q.taps; ++t) {
-        dw[c * q.k_group * q.taps + t] = T(sums[t].total());
-      }
+      for (int64_t t = 0; t < channels * taps; ++t) dw[c * taps + t] = T(sums[t].total());
     }
   });
 }

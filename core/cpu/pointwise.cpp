@@ -1,4 +1,5 @@
 #include <cutaway/core/cpu/pointwise_loop.h>
+#include <cutaway/core/cpu/strided_copy.h>
 
 #include <cstring>
 
@@ -68,7 +69,10 @@ Loop convert_from(DType from) {
 template <class To, DType kTo>
 void copy(const PointwiseArgs& a) {
   const uint8_t bytes = uint8_t(size_of(a.other));
-  if (a.other == kTo) return run_plan(a, {bytes_loop, 1, {{bytes}, {bytes}}});
+  if (a.other == kTo) {
+    if (!copy_strided(a, bytes)) run_plan(a, {bytes_loop, 1, {{bytes}, {bytes}}});
+    return;
+  }
   run_plan(a, {convert_from<To>(a.other), 1, {{sizeof(To)}, {bytes}}});
 }
 

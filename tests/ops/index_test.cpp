@@ -178,6 +178,20 @@ TEST(Index, OperandsStayAsTheyWere) {
   EXPECT_EQ(scatter_add(x * 2.0, 0, ids({2, 2}), vec({1, 1})).to_vector(), (Values{2, 4, 8}));
 }
 
+// An index that repeats along the other dimensions adds rows; the result is that of the full index.
+TEST(Index, ExpandedIndexGivesTheBitsOfAFullOne) {
+  const Tensor src = randn({70, 5}), x = randn({9, 5});
+  std::vector<int64_t> at(70);
+  for (size_t i = 0; i < at.size(); ++i) at[i] = int64_t(i * i % 9);
+  const Tensor rows = reshape(index_tensor(at), {70, 1}).expand({70, 5});
+  EXPECT_EQ(scatter_add(x, 0, rows, src).to_vector(),
+            scatter_add(x, 0, rows.contiguous(), src).to_vector());
+  const Tensor turned = transpose(rows, 0, 1), xt = transpose(x, 0, 1), st = transpose(src, 0, 1);
+  EXPECT_EQ(scatter_add(xt, 1, turned, st).to_vector(),
+            scatter_add(xt, 1, turned.contiguous(), st).to_vector());
+  EXPECT_THROW(scatter_add(narrow(x, 0, 0, 7), 0, rows, src), IndexError);
+}
+
 TEST(Index, SameBitsForAnyNumberOfThreads) {
   const Tensor src = randn({200000}), rows = randn({3000, 64});
   std::vector<int64_t> at(200000), row(3000);
