@@ -2,11 +2,12 @@
 #include <cutaway/models/reproduce/reproduce.h>
 
 #include <cutaway/core/error.h>
+#include <cutaway/models/bayes_attention/statements.h>
 
 namespace cutaway::reproduce {
 
 const std::vector<Study>& studies() {
-  static const std::vector<Study> list = {};
+  static const std::vector<Study> list = {bayes::kStudy};
   return list;
 }
 
