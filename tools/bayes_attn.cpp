@@ -27,7 +27,8 @@ struct BayesArgs {
   std::string keys_file, queries_file, bias_file, stats_file, weights_file;
   std::string out_csv = "post.csv";
   std::vector<int64_t> heads{9}, lengths{16, 64, 256};
-  int64_t keys = 12, dim = 2, m = 16, seeds = 3, rank = 2, draws = 1000, prompts = 4000, steps = 0;
+  int64_t keys = 12, dim = 2, m = 16, seeds = 3, rank = 2, draws = 1000, converse_dim = 6,
+          converse_keys = 8, prompts = 4000, steps = 0;
 };
 
 void write(const std::string& path, const std::string& text) {
@@ -222,7 +223,8 @@ int run_ice_command(const BayesArgs& a) {
 int run_converse(const BayesArgs& a) {
   std::vector<ConverseCurve> curves;
   for (const char* way : {"perturb", "adam", "sgd"}) {
-    ConverseOptions o{.dim = a.dim, .rank = a.rank, .keys = a.keys, .seed = a.common.seed};
+    ConverseOptions o{
+        .dim = a.converse_dim, .rank = a.rank, .keys = a.converse_keys, .seed = a.common.seed};
     if (a.steps > 0) o.steps = a.steps;
     const auto points = converse(way, o);
     const Converse c = summarise(points, 1e-5, 1e-1);
@@ -329,9 +331,9 @@ void add_bayes_attn(CLI::App& app, int& status) {
   s->add_option("--svg", a->svg, "Picture of excess loss against n");
   s = part(*c, "converse", "Key subspace of near-optimal heads", "converse --d 6 --rank 2 --K 8",
            run_converse, a, status);
-  s->add_option("--d", a->dim, "Dimension")->default_val(6);
-  s->add_option("--rank", a->rank, "Rank of the true key differences")->default_val(2);
-  s->add_option("--K", a->keys, "Keys")->default_val(8);
+  s->add_option("--d", a->converse_dim, "Dimension")->capture_default_str();
+  s->add_option("--rank", a->rank, "Rank of the true key differences")->capture_default_str();
+  s->add_option("--K", a->converse_keys, "Keys")->capture_default_str();
   s->add_option("--steps", a->steps, "Training steps");
   s->add_option("--svg", a->svg, "Picture");
   s = part(*c, "diagnose", "What does a trained head's metric say?",

@@ -145,6 +145,7 @@ int run(int argc, char** argv) {
   add_trace(app, status);
   add_doctor(app, status);
   add_bayes_attn(app, status);
+  add_depthlaw(app, status);
   add_reproduce(app, status);
   try {
     start_trace();

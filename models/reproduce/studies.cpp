@@ -3,11 +3,12 @@
 
 #include <cutaway/core/error.h>
 #include <cutaway/models/bayes_attention/statements.h>
+#include <cutaway/models/depth_law/statements.h>
 
 namespace cutaway::reproduce {
 
 const std::vector<Study>& studies() {
-  static const std::vector<Study> list = {bayes::kStudy};
+  static const std::vector<Study> list = {bayes::kStudy, depth::kStudy};
   return list;
 }
 
