@@ -52,7 +52,8 @@ Truth make_truth(const ConverseOptions& o) {
 // divergence of log-sum-exp, so KL ≥ ½ p_min |δ − δ̄|², p_min a lower bound of both posteriors (and
 // of those between them). Its mean over T is at least ½ p_min σ² |D̂ − D|²_F for centred keys D.
 // And sinΘ ≤ |D V̂⊥| / s_r ≤ (|E| + s_{r+1}(D̂)) / s_r ≤ 2 |E| / s_r for E = D̂ − D. Together
-// sinΘ ≤ √(8 ε / (p_min σ²)) / s_r, which is below the card's √(C ε) / (p_min σ s_r) with C = 8.
+// sinΘ ≤ √(8 ε / (p_min σ²)) / s_r, which is below a bound of the form √(C ε) / (p_min σ s_r) with
+// C = 8.
 ConversePoint measure(const Truth& truth, const Tensor& keys, const Tensor& bias) {
   const Tensor log_q = log_softmax(matmul(truth.t, keys.t()) + bias, 1);
   ConversePoint point;

@@ -50,7 +50,7 @@ Tensor token_head(const Prompts& p, const Tensor& c,
                   const Tensor& bias);            // weights ∝ e^{qᵀCT+bias}
 Tensor within_class_precision(const Prompts& p);  // [d,d]
 
-// A model of the card: shared, affine, atlas, link, token, transformer, or the black box mlp.
+// A trainable model: shared, affine, atlas, link, token, transformer, or the black box mlp.
 class IceModel : public nn::Module {
  public:
   virtual Tensor log_probabilities(const Prompts& p) = 0;

@@ -1,4 +1,4 @@
-// The statements of `cutaway reproduce bayes-attention`, in the order of the paper's card.
+// The statements of `cutaway reproduce bayes-attention`.
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
