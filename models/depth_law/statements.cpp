@@ -102,11 +102,11 @@ void budget_slopes(Run& run) {
               "the exact law at finite depth.",
               slope_plot(mlp.points, mlp.fit, true, "Learning rate from the budget, ReLU MLP"));
   if (run.full()) {
-    const Sweep deep = sweep(run, {.width = 1024}, {16, 32, 64}, 60);
+    const Sweep deep = sweep(run, {.width = 1024}, {16, 32, 64}, 200);
     within(run, "2b", "the same, L = 16 … 64, width 1024", deep.fit.slope, -1.53, -1.41, {},
            run.seeds(1));
   } else {
-    run.skip("2b", "the same, L = 16 … 64, width 1024", "needs --full (5 min)");
+    run.skip("2b", "the same, L = 16 … 64, width 1024", "needs --full (2 min)");
   }
   for (int spatial : {1, 2}) {
     const Sweep cnn = sweep(
