@@ -123,11 +123,15 @@ void row_norm_backward(const RowNormArgs& a) {
   });
   const auto gather = [&](void* to, int64_t offset) {
     if (!to) return;
-    for (int64_t i = 0; i < n; ++i) {
-      double total = 0;
-      for (int64_t c = 0; c < chunks; ++c) total += parts[2 * c * n + offset + i];
-      static_cast<T*>(to)[i] = T(total);
+    Scratch<double> total(n);
+    double* sum = total.get();
+    for (int64_t i = 0; i < n; ++i) sum[i] = 0;
+    for (int64_t c = 0; c < chunks; ++c) {
+      const double* part = parts.get() + 2 * c * n + offset;
+#pragma omp simd
+      for (int64_t i = 0; i < n; ++i) sum[i] += part[i];
     }
+    for (int64_t i = 0; i < n; ++i) static_cast<T*>(to)[i] = T(sum[i]);
   };
   gather(a.grad_weight, 0);
   gather(a.grad_bias, n);
