@@ -41,6 +41,12 @@ if("random" IN_LIST CUTAWAY_CUDA_FAMILIES)
                               PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 endif()
 
+# The emulator itself is optimised even where nothing else is: kernels spend their time in it.
+if(CUTAWAY_SANITIZE)
+  file(GLOB emulator_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/emu/*.cpp)
+  set_source_files_properties(${emulator_sources} PROPERTIES COMPILE_OPTIONS -O1)
+endif()
+
 set(CUTAWAY_CUDA_MISSING "")
 if(CUTAWAY_CUDA STREQUAL "OFF")
   set(CUTAWAY_CUDA_MISSING "this build was configured with CUTAWAY_CUDA=OFF")
@@ -95,14 +101,17 @@ if(NOT CUTAWAY_CUDA_MISSING)
     set(CUTAWAY_HAVE_CUDA ON)
     set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/cuda/runtime/library.cpp PROPERTIES
       COMPILE_DEFINITIONS "CUTAWAY_CUDA_LIBRARY_DIR=\"${CUDAToolkit_LIBRARY_DIR}\"")
-    # cuDNN is not part of the toolkit; without its headers the own kernels convolve.
+    # cuDNN is not part of the toolkit; without its headers the own kernels convolve and attend.
     find_path(CUTAWAY_CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
     if(CUTAWAY_CUDNN_INCLUDE)
-      set(CUTAWAY_CUDA_LEFT_OUT /cuda/runtime/lib_conv_none.cpp)
-      set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/cuda/runtime/lib_conv.cpp PROPERTIES
-        INCLUDE_DIRECTORIES ${CUTAWAY_CUDNN_INCLUDE})
+      set(CUTAWAY_CUDA_LEFT_OUT "/cuda/runtime/dnn_none\\.cpp")
+      foreach(file dnn lib_conv attention_graph lib_attention)
+        set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/cuda/runtime/${file}.cpp PROPERTIES
+          INCLUDE_DIRECTORIES ${CUTAWAY_CUDNN_INCLUDE})
+      endforeach()
     else()
-      set(CUTAWAY_CUDA_LEFT_OUT /cuda/runtime/lib_conv.cpp)
+      set(CUTAWAY_CUDA_LEFT_OUT
+          "/cuda/runtime/(dnn|lib_conv|attention_graph|lib_attention)\\.cpp")
     endif()
   else()
     set(CUTAWAY_CUDA_MISSING "the kernels were compiled, but the CUDA device was not built")

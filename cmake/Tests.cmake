@@ -4,8 +4,10 @@
 # are not a thousand processes. Suites named ...Slow carry the label slow, all others fast.
 
 set(CUTAWAY_TEST_PREFIX "")
+set(sanitized false)
 if(CUTAWAY_SANITIZE)
   set(CUTAWAY_TEST_PREFIX "sanitized.")
+  set(sanitized true)
 endif()
 
 file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/generated/tests/paths.h.new
@@ -13,6 +15,8 @@ file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/generated/tests/paths.h.new
 // Where a test finds files of the source tree and the command. Written by cmake/Tests.cmake.
 inline constexpr char kSourceDir[] = \"${CMAKE_CURRENT_SOURCE_DIR}\";
 inline constexpr char kCommand[] = \"${CMAKE_CURRENT_BINARY_DIR}/cutaway\";
+// Whether this build looks for faults of the memory: slower by far, beside one that does not.
+inline constexpr bool kSanitized = ${sanitized};
 ")
 configure_file(${CMAKE_CURRENT_BINARY_DIR}/generated/tests/paths.h.new
                ${CMAKE_CURRENT_BINARY_DIR}/generated/tests/paths.h COPYONLY)

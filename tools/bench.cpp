@@ -6,15 +6,17 @@
 
 #include <tools/bench_gpu.h>
 #include <tools/bench_kernels.h>
+#include <tools/bench_traffic.h>
 #include <tools/bench_workloads.h>
 #include <tools/commands.h>
+#include <tools/terminal.h>
 
 namespace cutaway::tools {
 namespace {
 
 struct KernelsArgs {
   std::string ladder, device = "emu", json;
-  bool small = false;
+  bool small = false, traffic = false;
 };
 
 struct GpuArgs {
@@ -55,7 +57,7 @@ void print_results(const std::vector<LadderResult>& results, bool gpu) {
     } else {
       print_counted(r);
     }
-    fmt::print("      {}\n", r.idea);
+    fmt::print("{}\n", wrapped(r.idea, 6, terminal_width()));
   }
   fmt::print("\n{}\n", gpu ? "GB/s: inputs read once and results written once, over the median of "
                              "20 runs."
@@ -63,7 +65,19 @@ void print_results(const std::vector<LadderResult>& results, bool gpu) {
                              "needs.");
 }
 
+// As Markdown, for the documentation.
+int print_traffic() {
+  fmt::print("| kernel | size | bytes moved | least | ratio | bank conflicts | launches |\n");
+  fmt::print("|---|---|---|---|---|---|---|\n");
+  for (const TrafficRow& r : measure_traffic()) {
+    fmt::print("| {} | {} | {} | {} | {:.3f} | {} | {} |\n", r.name, r.size, r.bytes, r.least_bytes,
+               double(r.bytes) / double(r.least_bytes), r.conflicts, r.launches);
+  }
+  return 0;
+}
+
 int run_kernels(const KernelsArgs& a) {
+  if (a.traffic) return print_traffic();
   const Device device = device_from_name(a.device);
   if (device.kind != DeviceKind::emu && device.kind != DeviceKind::cuda) {
     throw DeviceError("bench", "kernels run on cuda or emu; got " + a.device);
@@ -122,6 +136,8 @@ void add_bench(CLI::App& app, int& status) {
       ->capture_default_str();
   k->add_option("--json", a->json, "Write the results to this file");
   k->add_flag("--small", a->small, "On cuda: the small problems of emu, checked and not timed");
+  k->add_flag("--traffic", a->traffic,
+              "Instead: the bytes that elementwise kernels, softmax, layer norm and AdamW move");
   k->callback([a, &status] { status = run_kernels(*a); });
   auto g = std::make_shared<GpuArgs>();
   CLI::App* gpu = c->add_subcommand(

@@ -48,7 +48,7 @@ step doctor 30 "$build/cutaway" doctor
 step "all ops against the CPU" 150 "$build/cutaway" ops --check --device cuda --quiet
 step "random numbers, determinism, memory, graphs" 60 "$build/test_cuda" \
   --gtest_filter='Gpu*' --gtest_brief=1
-step "streams, pinned memory, graphs, sparse products" 60 "$build/test_gpu" --gtest_brief=1
+step "streams, graphs, library attention, sparse products" 60 "$build/test_gpu" --gtest_brief=1
 if command -v compute-sanitizer >/dev/null 2>&1; then
   step "compute-sanitizer on the kernel ladders" 60 compute-sanitizer --tool memcheck \
     --error-exitcode 9 "$build/cutaway" bench kernels --device cuda --small

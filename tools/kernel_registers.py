@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Compiles CUDA kernel families again and prints what ptxas says: registers, stack, spills, shared
-memory, for the kernel of each name that needs most. Usage, after a build with nvcc:
+memory, for the kernel of each name that needs most. "a / b" are the architectures of the build,
+where they differ. Usage, after configuring a build with nvcc:
 tools/kernel_registers.py build [family ...]"""
 import json
 import pathlib
@@ -20,22 +21,23 @@ def commands(build, families):
 
 
 def usage(entry):
-    """(mangled name, registers, stack, spilled bytes, shared bytes) of each kernel."""
+    """(mangled name, architecture, registers, stack, spilled, shared bytes) of each kernel."""
     command = re.sub(r"\S*cmake -E env \S*ccache |\S*ccache ", "", entry["command"])
     command = re.sub(r" -o \S+", " -o /dev/null", command) + " -Xptxas=-v"
     text = subprocess.run(command, shell=True, cwd=entry["directory"], capture_output=True,
                           text=True, check=True).stderr
-    name = None
+    name = architecture = None
     stack = spilled = 0
     for line in text.splitlines():
-        if match := re.search(r"Compiling entry function '(\S+)'", line):
-            name = match[1]
+        if match := re.search(r"Compiling entry function '(\S+)' for '(\w+)'", line):
+            name, architecture = match[1], match[2]
         elif match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes",
                                 line):
             stack, spilled = int(match[1]), int(match[2]) + int(match[3])
         elif name and (match := re.search(r"Used (\d+) registers", line)):
             shared = re.search(r"(\d+) bytes smem", line)
-            yield name, int(match[1]), stack, spilled, int(shared[1]) if shared else 0
+            yield (name, architecture, int(match[1]), stack, spilled,
+                   int(shared[1]) if shared else 0)
             name = None
 
 
@@ -50,12 +52,14 @@ def main():
         names = subprocess.run(["c++filt"], input="\n".join(r[0] for r in rows),
                                capture_output=True, text=True, check=True).stdout.splitlines()
         worst = {}
-        for name, row in zip(names, rows):
+        for name, (_, architecture, *numbers) in zip(names, rows):
             short = re.sub(r"<.*|\(.*", "", name).split("::")[-1].split(" ")[-1]
-            count, *most = worst.get(short, (0, 0, 0, 0, 0))
-            worst[short] = (count + 1, *(max(a, b) for a, b in zip(most, row[1:])))
-        for short, numbers in sorted(worst.items()):
-            print(f"| {family} | {short} | " + " | ".join(str(n) for n in numbers) + " |")
+            count, *most = worst.setdefault(short, {}).get(architecture, (0, 0, 0, 0, 0))
+            worst[short][architecture] = (count + 1, *map(max, most, numbers))
+        for short, each in sorted(worst.items()):
+            columns = zip(*(each[architecture] for architecture in sorted(each)))
+            cells = (" / ".join(map(str, c if len(set(c)) > 1 else c[:1])) for c in columns)
+            print(f"| {family} | {short} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

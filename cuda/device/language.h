@@ -34,9 +34,10 @@ void launch(const Launch& l, void (*kernel)(P...), const A&... args) {
 #else
 inline constexpr DeviceKind kDevice = DeviceKind::emu;
 
-// Runs a kernel to its end. Raises KernelFault.
+// Runs a kernel to its end, or adds it to the graph that is being recorded. Raises KernelFault.
 template <class... P, class... A>
 void launch(const Launch& l, void (*kernel)(P...), const A&... args) {
+  if (recording()) return record([=] { launch(l, kernel, args...); });
   auto call = [&] { kernel(args...); };
   using Call = decltype(call);
   run_grid(

@@ -19,8 +19,6 @@ DEVICE void stop_device(const char* what, int64_t position, int64_t value) {
   __trap();
 }
 #else
-// The emulator records no graphs.
-inline bool recording() { return false; }
 inline void stop_device(const char* what, int64_t position, int64_t value,
                         const std::source_location& at = std::source_location::current()) {
   fail(

@@ -15,7 +15,8 @@ namespace {
 
 void* allocate_on(int8_t index, int64_t bytes) {
   if (index != 0) {
-    throw DeviceError("emu", "there is one emulated device; got index " + std::to_string(index));
+    throw DeviceError("emu",
+                      "there is one emulated device, emu:0; got emu:" + std::to_string(index));
   }
   return allocate(bytes);
 }

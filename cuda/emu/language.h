@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include <cutaway/cuda/emu/block.h>
+#include <cutaway/cuda/emu/graph.h>
 
 // The device language on the host: CUDA's own names for what kernels do, run by the emulator.
 // language_cuda.h has the same for nvcc. Only kernel files (*.cuh) include it.

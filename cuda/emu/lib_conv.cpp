@@ -1,5 +1,6 @@
 #include <cutaway/cuda/lib/conv.h>
 
+#include <cutaway/cuda/emu/graph.h>
 #include <cutaway/cuda/emu/library.h>
 
 namespace cutaway::cuda::emu {
@@ -8,6 +9,10 @@ bool convolve(ConvPass pass, DType dtype, const ConvArgs& a) {
   // As cuDNN, which has no plans for these.
   const bool three = a.in[0] * a.out[0] * a.kernel[0] > 1;
   if (dtype == DType::f64 && three && a.groups > 1) return false;
+  if (recording()) {
+    record([=] { convolve(pass, dtype, a); });
+    return true;
+  }
   const LibraryCall call("convolve");
   const int64_t size = size_of(dtype);
   const auto volume = [](const int64_t* s) { return s[0] * s[1] * s[2]; };

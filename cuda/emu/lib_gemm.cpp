@@ -1,6 +1,7 @@
 #include <cutaway/cuda/lib/gemm.h>
 
 #include <cutaway/core/kernels/matmul.h>
+#include <cutaway/cuda/emu/graph.h>
 #include <cutaway/cuda/emu/library.h>
 
 namespace cutaway::cuda::emu {
@@ -8,6 +9,10 @@ namespace cutaway::cuda::emu {
 bool gemm(const Gemm& g) {
   // As cuBLASLt, whose epilogues are not for f64.
   if (g.dtype == DType::f64 && g.epilogue != Epilogue::none) return false;
+  if (recording()) {
+    record([g] { gemm(g); });
+    return true;
+  }
   const LibraryCall call("gemm");
   const int64_t size = size_of(g.dtype);
   const int64_t a_rows = g.transpose_a ? g.k : g.m, a_columns = g.transpose_a ? g.m : g.k;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include <cutaway/core/error.h>
+#include <cutaway/cuda/emu/graph.h>
 #include <cutaway/cuda/emu/library.h>
 
 namespace cutaway::cuda::emu {
@@ -68,6 +69,7 @@ void sample(const Sddmm& x) {
 
 void spmm(const Spmm& x) {
   check_type("spmm", x.dtype);
+  if (recording()) return record([x] { spmm(x); });
   const LibraryCall call("spmm");
   check_structure(call, "spmm", x.a);
   const int64_t size = size_of(x.dtype);
@@ -83,6 +85,7 @@ void spmm(const Spmm& x) {
 
 void sddmm(const Sddmm& x) {
   check_type("sddmm", x.dtype);
+  if (recording()) return record([x] { sddmm(x); });
   const LibraryCall call("sddmm");
   check_structure(call, "sddmm", x.s);
   const int64_t size = size_of(x.dtype);

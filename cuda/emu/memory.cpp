@@ -10,10 +10,12 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <vector>
 
 #include <cutaway/core/context.h>
 #include <cutaway/core/error.h>
 #include <cutaway/cuda/emu/arena.h>
+#include <cutaway/cuda/emu/graph.h>
 #include <cutaway/cuda/emu/options.h>
 #include <cutaway/cuda/emu/shadow.h>
 
@@ -278,8 +280,19 @@ Memory& memory() {
 
 }  // namespace
 
-void* allocate(int64_t bytes) { return memory().allocate(bytes); }
-void release(void* data) noexcept { memory().release(data); }
+void* allocate(int64_t bytes) {
+  void* block = memory().allocate(bytes);
+  if (recording()) note_graph_block(block);
+  return block;
+}
+void release(void* data) noexcept {
+  try {
+    if (data && keep_for_graph(data)) return;
+  } catch (const std::exception&) {
+    return;  // no memory for the books of a graph: the block stays where it is
+  }
+  memory().release(data);
+}
 Block find_block(const void* p) { return memory().find(p); }
 std::string block_name(const void* p) { return memory().name_of(p); }
 
@@ -295,6 +308,12 @@ void require_range(const char* op, const void* p, int64_t bytes) {
 void copy_in(void* to, const void* from, int64_t bytes) {
   if (bytes == 0) return;
   require_range("copy_from_host", to, bytes);
+  if (recording()) {
+    const auto* begin = static_cast<const char*>(from);
+    return record([to, kept = std::vector<char>(begin, begin + bytes)] {
+      copy_in(to, kept.data(), int64_t(kept.size()));
+    });
+  }
   const Block b = find_block(to);
   const Access access;
   std::memcpy(to, from, size_t(bytes));
@@ -302,6 +321,7 @@ void copy_in(void* to, const void* from, int64_t bytes) {
 }
 void copy_out(void* to, const void* from, int64_t bytes) {
   if (bytes == 0) return;
+  refuse_recording("a copy to the host");
   require_range("copy_to_host", from, bytes);
   const Access access;
   std::memcpy(to, from, size_t(bytes));
@@ -310,6 +330,7 @@ void copy_within(void* to, const void* from, int64_t bytes) {
   if (bytes == 0) return;
   require_range("copy", to, bytes);
   require_range("copy", from, bytes);
+  if (recording()) return record([=] { copy_within(to, from, bytes); });
   const Block target = find_block(to), source = find_block(from);
   const Access access;
   std::memmove(to, from, size_t(bytes));

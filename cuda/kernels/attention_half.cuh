@@ -1,5 +1,5 @@
 #pragma once
-#include <cutaway/core/kernels/attention.h>
+#include <cutaway/cuda/device/attention_library.h>
 #include <cutaway/cuda/device/exponential.h>
 #include <cutaway/cuda/device/mma.h>
 #include <cutaway/cuda/device/numbers.h>
@@ -15,8 +15,8 @@
 //   dq       ds, from q kᵀ and g vᵀ  k
 //   dk       dsᵀ, from k qᵀ and v gᵀ q
 //   dv       pᵀ, from k qᵀ           g
-// Scores never leave registers: the fragment in which a product leaves its sums is, packed to 16
-// bits, the one in which the next product takes its left operand.
+// Scores never leave registers: where a product leaves its sums, packed to 16 bits, is where the
+// next one takes its left operand.
 namespace cutaway::cuda::CUTAWAY_TARGET {
 
 inline constexpr int kHalfThreads = 128, kHalfTile = 64;
@@ -108,11 +108,8 @@ DEVICE void load_turned(Shared<T> to, const HalfRows<T>& m, int64_t row0) {
 
 template <class T>
 DEVICE void mma_half(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  if constexpr (std::is_same_v<T, BFloat16>) {
-    mma_bf16(d, a, b);
-  } else {
-    mma_f16(d, a, b);
-  }
+  if constexpr (std::is_same_v<T, BFloat16>) return mma_bf16(d, a, b);
+  if constexpr (std::is_same_v<T, Float16>) return mma_f16(d, a, b);
 }
 
 // A warp's 16 rows by 64 columns, in fragments of 16 × 8.
@@ -378,10 +375,11 @@ void run_half(const char* name, const AttentionArgs& x) {
 }
 template <class T>
 void attention_half(const AttentionArgs& x) {
-  run_half<T, HalfResult::o>("attention", x);
+  if (!by_library<T>(AttentionPass::forward, x)) run_half<T, HalfResult::o>("attention", x);
 }
 template <class T>
 void attention_half_backward(const AttentionArgs& x) {
+  if (by_library<T>(AttentionPass::backward, x)) return;
   run_half<T, HalfResult::dq>("attention_dq", x);
   run_half<T, HalfResult::dk>("attention_dk", x);
   run_half<T, HalfResult::dv>("attention_dv", x);

@@ -3,6 +3,7 @@
 #include <cutaway/core/math/half.h>
 #include <cutaway/core/math/random_normal.h>
 #include <cutaway/cuda/device/walk.h>
+#include <cutaway/cuda/recorded_draws.h>
 
 // Random numbers, bit for bit those of the CPU: a thread draws one Philox block, the numbers of
 // four neighbouring elements. Compiled without fused multiply-add.
@@ -119,12 +120,14 @@ struct Integers : Random<double> {
   }
 };
 
-// Vectors: both arrays are aligned for accesses of four elements.
+// Vectors: both arrays are aligned for accesses of four elements. distance: of a recorded step, how
+// far the generator has moved since; otherwise null.
 template <class Draw, bool Vectors>
-KERNEL draw_four(RandomArgs a) {
+KERNEL draw_four(RandomArgs a, const uint64_t* distance) {
   using T = typename Draw::Element;
   const int64_t block = thread_number(), first = 4 * block;
   if (first >= a.n) return;
+  if (distance) a.offset += uint64_t(global<const uint64_t>(distance)[0]);
   const auto y = global<T>(a.out);
   Vec<T, 4> x{}, out;
   const bool whole = Vectors && first + 4 <= a.n;
@@ -151,7 +154,7 @@ void run_random(const RandomArgs& a) {
   constexpr int64_t kBytes = 4 * sizeof(typename Draw::Element);
   const bool vectors = is_aligned(a.out, kBytes) && is_aligned(a.in, kBytes);
   launch(one_thread_each("random", blocks_for(a.n, 4)),
-         vectors ? draw_four<Draw, true> : draw_four<Draw, false>, a);
+         vectors ? draw_four<Draw, true> : draw_four<Draw, false>, a, draw_distance(a));
 }
 
 template <class T>

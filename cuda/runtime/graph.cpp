@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include <cutaway/cuda/recorded_draws.h>
 #include <cutaway/cuda/runtime/error.h>
 #include <cutaway/cuda/runtime/memory.h>
 #include <cutaway/cuda/runtime/stream.h>
@@ -38,12 +39,14 @@ class Capture {
 Graph::Graph(const std::function<void()>& step) {
   step();
   check("graph", cudaStreamSynchronize(stream()));
+  draws_ = std::make_unique<RecordedDraws>(Device{DeviceKind::cuda, 0});
   auto memory = std::make_unique<CaptureMemory>();
   cudaGraph_t graph = nullptr;
   {
     const CaptureScope scope(*memory);
     Capture capture;
     step();
+    draws_->end();
     graph = capture.end();
   }
   graph_ = graph;
@@ -69,7 +72,16 @@ Graph::~Graph() {
 }
 
 void Graph::replay() {
+  draws_->begin_replay();
   check("graph", cudaGraphLaunch(static_cast<cudaGraphExec_t>(executable_), stream()));
 }
 
 }  // namespace cutaway::cuda::gpu
+
+namespace cutaway::cuda {
+
+std::unique_ptr<StepGraph> record_step_on_gpu(const std::function<void()>& step) {
+  return std::make_unique<gpu::Graph>(step);
+}
+
+}  // namespace cutaway::cuda

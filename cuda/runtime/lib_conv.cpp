@@ -1,93 +1,21 @@
 #include <cutaway/cuda/lib/conv.h>
 
-#include <cudnn.h>
-
 #include <cstring>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include <cutaway/core/error.h>
-#include <cutaway/cuda/runtime/library.h>
-#include <cutaway/cuda/runtime/memory.h>
-#include <cutaway/cuda/runtime/stream.h>
+#include <cutaway/cuda/runtime/dnn.h>
 
-// Note: the graph interface of cuDNN 9. A convolution is a graph of one operation; the library
-// proposes engines for it, best first, and the first that keeps our promises (the same bits every
-// time, f32 not cut down to tf32) and can be built becomes the plan for these sizes.
+// Note: a convolution is a graph of one operation; its plan is kept for these sizes. Promises of a
+// plan: the same bits every time, f32 not cut down to tf32.
 namespace cutaway::cuda::gpu {
 namespace {
 
-struct Functions {
-  Library library{"cuDNN", CUTAWAY_LIBRARY_FILE("libcudnn.so.", CUDNN_MAJOR)};
-  CUTAWAY_LIBRARY_FUNCTION(cudnnCreate);
-  CUTAWAY_LIBRARY_FUNCTION(cudnnSetStream);
-  CUTAWAY_LIBRARY_FUNCTION(cudnnGetErrorString);
-  CUTAWAY_LIBRARY_FUNCTION(cudnnBackendCreateDescriptor);
-  CUTAWAY_LIBRARY_FUNCTION(cudnnBackendDestroyDescriptor);
-  CUTAWAY_LIBRARY_FUNCTION(cudnnBackendSetAttribute);
-  CUTAWAY_LIBRARY_FUNCTION(cudnnBackendGetAttribute);
-  CUTAWAY_LIBRARY_FUNCTION(cudnnBackendFinalize);
-  CUTAWAY_LIBRARY_FUNCTION(cudnnBackendExecute);
-};
-Functions& functions() {
-  static Functions* const f = new Functions;
-  return *f;
-}
-
-void check_dnn(cudnnStatus_t status) {
-  if (status == CUDNN_STATUS_SUCCESS) [[likely]]
-    return;
-  throw CudaError("conv", std::string("cuDNN reports ") + functions().cudnnGetErrorString(status));
-}
-
-cudnnHandle_t handle() {
-  static const cudnnHandle_t h = [] {
-    cudnnHandle_t created = nullptr;
-    check_dnn(functions().cudnnCreate(&created));
-    return created;
-  }();
-  return h;
-}
-
-class Descriptor {
- public:
-  explicit Descriptor(cudnnBackendDescriptorType_t type) {
-    check_dnn(functions().cudnnBackendCreateDescriptor(type, &d_));
-  }
-  ~Descriptor() {
-    if (d_) functions().cudnnBackendDestroyDescriptor(d_);
-  }
-  Descriptor(Descriptor&& o) noexcept : d_(std::exchange(o.d_, nullptr)) {}
-  Descriptor(const Descriptor&) = delete;
-
-  void set(cudnnBackendAttributeName_t what, cudnnBackendAttributeType_t type, int64_t count,
-           const void* values) {
-    check_dnn(functions().cudnnBackendSetAttribute(d_, what, type, count, values));
-  }
-  void set(cudnnBackendAttributeName_t what, int64_t v) { set(what, CUDNN_TYPE_INT64, 1, &v); }
-  void set(cudnnBackendAttributeName_t what, const std::vector<int64_t>& v) {
-    set(what, CUDNN_TYPE_INT64, int64_t(v.size()), v.data());
-  }
-  void set(cudnnBackendAttributeName_t what, const Descriptor& d) {
-    set(what, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d.d_);
-  }
-  // How many values there are, of which at most `room` were written.
-  int64_t get(cudnnBackendAttributeName_t what, cudnnBackendAttributeType_t type, int64_t room,
-              void* values) const {
-    int64_t count = 0;
-    check_dnn(functions().cudnnBackendGetAttribute(d_, what, type, room, &count, values));
-    return count;
-  }
-  void finalize() { check_dnn(functions().cudnnBackendFinalize(d_)); }
-  bool try_finalize() { return functions().cudnnBackendFinalize(d_) == CUDNN_STATUS_SUCCESS; }
-  cudnnBackendDescriptor_t raw() const { return d_; }
-
- private:
-  cudnnBackendDescriptor_t d_ = nullptr;
-};
+using dnn::Descriptor;
+using dnn::Plan;
 
 enum Uid : int64_t { kX = 1, kW = 2, kY = 3 };
 
@@ -183,91 +111,18 @@ Descriptor graph_of(const Key& key) {
     operation.set(names.beta, CUDNN_TYPE_FLOAT, 1, &zero_f);
   }
   operation.finalize();
-  Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  const cudnnHandle_t h = handle();
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &h);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
-  graph.finalize();
-  return graph;
+  std::vector<Descriptor> operations;
+  operations.push_back(std::move(operation));
+  return dnn::graph_of(operations);
 }
-
-// Whether an engine gives the same bits every time and keeps the type's precision.
-bool acceptable(const Descriptor& config, bool is_f32) {
-  Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  cudnnBackendDescriptor_t raw = engine.raw();
-  config.get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
-  cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
-  const int64_t count = engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
-                                   CUDNN_NUMERICAL_NOTE_TYPE_COUNT, notes);
-  for (int64_t i = 0; i < count; ++i) {
-    switch (notes[i]) {
-      case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
-      case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
-      case CUDNN_NUMERICAL_NOTE_FFT:
-      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
-      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
-        return false;
-      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-      case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
-        if (is_f32) return false;
-        break;
-      default:
-        break;
-    }
-  }
-  return true;
-}
-
-std::vector<Descriptor> proposals(const Descriptor& graph, cudnnBackendHeurMode_t mode) {
-  std::vector<Descriptor> configs;
-  Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-  if (!heuristic.try_finalize()) return configs;
-  const int64_t count =
-      heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
-  std::vector<cudnnBackendDescriptor_t> raw;
-  for (int64_t i = 0; i < count; ++i) {
-    configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    raw.push_back(configs.back().raw());
-  }
-  const int64_t got = heuristic.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                    count, raw.data());
-  while (int64_t(configs.size()) > got) configs.pop_back();
-  return configs;
-}
-
-struct Plan {
-  std::unique_ptr<Descriptor> execution;  // null: the library has none
-  int64_t workspace = 0;
-};
-
-constexpr int64_t kMostWorkspace = int64_t{1} << 30;
 
 Plan make_plan(const Key& key) {
-  Plan plan;
-  if (!functions().library.complete()) return plan;
+  if (!dnn::library().complete()) return {};
   try {
-    const cudnnHandle_t h = handle();
-    const Descriptor graph = graph_of(key);
-    for (cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-      for (const Descriptor& config : proposals(graph, mode)) {
-        if (!acceptable(config, data_type(key) == CUDNN_DATA_FLOAT)) continue;
-        auto execution = std::make_unique<Descriptor>(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-        execution->set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &h);
-        execution->set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-        if (!execution->try_finalize()) continue;
-        execution->get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
-                       &plan.workspace);
-        if (plan.workspace > kMostWorkspace) continue;
-        plan.execution = std::move(execution);
-        return plan;
-      }
-    }
+    return dnn::best_plan(graph_of(key), data_type(key) == CUDNN_DATA_FLOAT);
   } catch (const CudaError&) {
-    // A graph that the library cannot even describe has no plan.
+    return {};  // a graph that the library cannot even describe has no plan
   }
-  return plan;
 }
 
 int64_t alignment_of(std::initializer_list<const void*> pointers) {
@@ -277,8 +132,6 @@ int64_t alignment_of(std::initializer_list<const void*> pointers) {
 }
 
 }  // namespace
-
-Library& conv_library() { return functions().library; }
 
 bool convolve(ConvPass pass, DType dtype, const ConvArgs& a) {
   const void* x = pass == ConvPass::input_grad ? a.result : a.x;
@@ -305,30 +158,12 @@ bool convolve(ConvPass pass, DType dtype, const ConvArgs& a) {
     key.pad[d] = a.pad[d];
     key.dilation[d] = a.dilation[d];
   }
-  static std::mutex mutex;  // one handle, one stream at a time
   static auto* const plans = new std::map<Key, Plan>;
-  std::lock_guard lock(mutex);
+  const std::lock_guard lock(dnn::mutex());
   const auto at = plans->find(key);
   const Plan& plan = at != plans->end() ? at->second : (*plans)[key] = make_plan(key);
   if (!plan.execution) return false;
-  check_dnn(functions().cudnnSetStream(handle(), static_cast<cudaStream_t>(current_stream())));
-  void* workspace = allocate(plan.workspace);
-  const int64_t uids[] = {kX, kW, kY};
-  const void* pointers[] = {x, w, y};
-  cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-  try {
-    Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 3, uids);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, pointers);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
-    pack.finalize();
-    status = functions().cudnnBackendExecute(handle(), plan.execution->raw(), pack.raw());
-  } catch (...) {
-    release(workspace);
-    throw;
-  }
-  release(workspace);
-  check_dnn(status);
+  dnn::execute(plan, {kX, kW, kY}, {x, w, y});
   return true;
 }
 

@@ -120,6 +120,10 @@ void copy_in(void* to, const void* from, int64_t bytes) {
 }
 void copy_out(void* to, const void* from, int64_t bytes) {
   if (bytes == 0) return;
+  if (capturing) {
+    throw CudaError("graph", "a copy to the host cannot be part of a recorded step",
+                    "keep values on the device until the replay has ended");
+  }
   check("copy_to_host", cudaMemcpyAsync(to, from, size_t(bytes), cudaMemcpyDeviceToHost, stream()));
   check("copy_to_host", cudaStreamSynchronize(stream()));
 }

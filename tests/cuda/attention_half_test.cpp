@@ -2,12 +2,17 @@
 
 #include <random>
 
+#include <cutaway/autograd/autograd.h>
+#include <cutaway/autograd/ops.h>
 #include <cutaway/core/kernels/attention.h>
 #include <cutaway/core/math/half.h>
+#include <cutaway/core/rng.h>
 #include <cutaway/cuda/emu/counters.h>
 #include <cutaway/cuda/emu/options.h>
+#include <cutaway/cuda/lib/attention.h>
 
 #include <tests/cuda/emu_buffer.h>
+#include <tests/cuda/orders.h>
 
 namespace cutaway::cuda::emu {
 namespace {
@@ -135,7 +140,7 @@ TEST(CudaAttentionHalf, EmptySizes) {
   compare<BFloat16>({.queries = 3, .keys = 3, .depth = 2, .width = 2, .batch = 0});
 }
 TEST(CudaAttentionHalf, EveryOrder) {
-  for (Order order : {Order::reverse, Order::shuffled}) {
+  for (const Order order : tested_orders()) {
     const OptionsScope scope({.order = order, .seed = 3});
     compare<Float16>({.queries = 66, .keys = 66, .depth = 24, .width = 8, .causal = true});
   }
@@ -150,6 +155,70 @@ TEST(CudaAttentionHalf, NoBankConflicts) {
   for (const Collected& l : launches) {
     EXPECT_EQ(l.counters.bank_conflicts(), 0) << l.counters.kernel;
   }
+}
+
+// How many passes the library ran, chosen or not.
+template <class T>
+int64_t passes_of_library(const Case& c, AttentionBy by) {
+  const AttentionByScope scope(by);
+  const int64_t before = library_attention_passes();
+  compare<T>(c);
+  return library_attention_passes() - before;
+}
+TEST(CudaAttentionHalf, TheLibraryWhenItIsChosen) {
+  const Case small{.queries = 5, .keys = 9, .depth = 16, .width = 8};
+  EXPECT_EQ(attention_by(), AttentionBy::own);
+  EXPECT_EQ(passes_of_library<BFloat16>(small, AttentionBy::own), 0);
+  EXPECT_EQ(passes_of_library<BFloat16>(small, AttentionBy::cudnn), 2);
+  EXPECT_EQ(passes_of_library<Float16>(
+                {.queries = 70, .keys = 66, .depth = 64, .width = 128, .causal = true},
+                AttentionBy::cudnn),
+            2);
+}
+// What it has no plan for stays with the own kernels.
+TEST(CudaAttentionHalf, TheLibraryIsNotAskedForEverything) {
+  for (const Case& c : {Case{.queries = 5, .keys = 7, .depth = 3, .width = 8},
+                        Case{.queries = 5, .keys = 7, .depth = 8, .width = 4},
+                        Case{.queries = 6, .keys = 7, .depth = 8, .width = 8, .allowed = true},
+                        Case{.queries = 6, .keys = 7, .depth = 8, .width = 8, .added = true},
+                        Case{.queries = 3, .keys = 0, .depth = 8, .width = 8}}) {
+    EXPECT_EQ(passes_of_library<BFloat16>(c, AttentionBy::cudnn), 0) << c.depth << " " << c.width;
+  }
+  AttentionArgs x = arguments({.queries = 4, .keys = 4, .depth = 16, .width = 16});
+  EXPECT_TRUE(library_attends(DType::f16, x));
+  EXPECT_FALSE(library_attends(DType::f32, x));
+  x.strides[1][0] = 0;  // heads that share their keys
+  EXPECT_FALSE(library_attends(DType::f16, x));
+  x.sizes[0] = x.batch = 1;
+  EXPECT_TRUE(library_attends(DType::f16, x));
+  x.dq = reinterpret_cast<void*>(8);
+  EXPECT_FALSE(library_attends(DType::f16, x));
+  x.dq = nullptr;
+  x.rank = 3;
+  EXPECT_FALSE(library_attends(DType::f16, x));
+}
+// Operands whose heads are columns of a wider matrix, through the op.
+TEST(CudaAttentionHalf, TheLibraryTakesSplitHeads) {
+  const auto run = [](AttentionBy by, Tensors& grads) {
+    const AttentionByScope scope(by);
+    Generator random{.seed = 3};
+    const Tensor qkv = randn({2, 6, 3 * 32}, {}, &random).to(DType::bf16);
+    const Tensor all = qkv.to(Device{DeviceKind::emu, 0}).detach().set_requires_grad();
+    Tensors in;
+    for (int64_t i = 0; i < 3; ++i) {
+      in.push_back(slice(all, 2, 32 * i, 32 * (i + 1)).reshape({2, 6, 4, 8}).transpose(1, 2));
+    }
+    const Tensor y = scaled_dot_product_attention(in[0], in[1], in[2], {.causal = true});
+    grads = grad({y}, {all}, {}, {ones_like(y)});
+    return y;
+  };
+  Tensors own_grads, grads;
+  const Tensor own = run(AttentionBy::own, own_grads);
+  const int64_t before = library_attention_passes();
+  const Tensor library = run(AttentionBy::cudnn, grads);
+  EXPECT_EQ(library_attention_passes() - before, 2);
+  EXPECT_LT(amax(abs(own - library).to(kCpu)).item<double>(), 0.02);
+  EXPECT_LT(amax(abs(own_grads[0] - grads[0]).to(kCpu)).item<double>(), 0.05);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cutaway/cuda/emu/options.h>
 
 #include <tests/cuda/emu_buffer.h>
+#include <tests/cuda/orders.h>
 
 namespace cutaway::cuda::emu {
 namespace {
@@ -136,7 +137,7 @@ TEST(CudaAttention, EmptySizes) {
   compare<float>({2, 3, 3, 2, 0});
 }
 TEST(CudaAttention, EveryOrder) {
-  for (Order order : {Order::reverse, Order::shuffled}) {
+  for (const Order order : tested_orders()) {
     const OptionsScope scope({.order = order, .seed = 3});
     compare<float>({1, 70, 66, 34, 4, Mask::causal});
     compare<double>({1, 35, 34, 34, 4, Mask::allowed});

@@ -11,6 +11,7 @@
 #include <cutaway/cuda/emu/options.h>
 
 #include <tests/cuda/emu_buffer.h>
+#include <tests/cuda/orders.h>
 
 // For tests that run a kernel on the CPU and on the emulated GPU with the same arguments.
 namespace cutaway::cuda::emu {
@@ -140,7 +141,7 @@ void for_numbers(F&& body) {
 // Runs `body` with lanes and blocks in each order.
 template <class F>
 void in_three_orders(F&& body) {
-  for (Order order : {Order::forward, Order::reverse, Order::shuffled}) {
+  for (const Order order : tested_orders()) {
     const OptionsScope scope({.order = order, .seed = 7});
     body();
   }

@@ -7,6 +7,7 @@
 #include <cutaway/cuda/emu/options.h>
 
 #include <tests/cuda/emu_buffer.h>
+#include <tests/cuda/orders.h>
 
 namespace cutaway::cuda::emu {
 namespace {
@@ -79,7 +80,7 @@ ConvArgs example() {
 
 // Three dimensions, groups and f64: no plan of the library, so the own kernels run.
 TEST(CudaConv, OwnKernelsInEveryOrder) {
-  for (Order order : {Order::forward, Order::reverse, Order::shuffled}) {
+  for (const Order order : tested_orders()) {
     const OptionsScope scope({.order = order, .seed = 3});
     compare<double>(example(), true);
   }

@@ -11,6 +11,7 @@
 #include <cutaway/cuda/emu/options.h>
 
 #include <tests/cuda/emu_buffer.h>
+#include <tests/cuda/orders.h>
 
 // What tests of kernel families share: the same arguments for the CPU kernel and the emulated one.
 namespace cutaway::cuda::emu {
@@ -76,7 +77,7 @@ void expect_close(const std::vector<T>& got, const std::vector<T>& want, const s
 // Runs `body` with lanes and blocks in each order.
 template <class F>
 void in_each_order(F&& body) {
-  for (const Order order : {Order::forward, Order::reverse, Order::shuffled}) {
+  for (const Order order : tested_orders()) {
     const OptionsScope scope({.order = order, .seed = 7});
     body();
     if (testing::Test::HasFatalFailure()) return;

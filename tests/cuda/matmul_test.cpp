@@ -12,6 +12,7 @@
 #include <cutaway/cuda/lib/gemm.h>
 
 #include <tests/cuda/emu_buffer.h>
+#include <tests/cuda/orders.h>
 
 namespace cutaway::cuda::emu {
 namespace {
@@ -127,7 +128,7 @@ void add_batch(MatmulArgs& x, int64_t size, int64_t c, int64_t a, int64_t b) {
   ++x.rank;
 }
 void in_every_order(const std::function<void()>& body) {
-  for (Order order : {Order::forward, Order::reverse, Order::shuffled}) {
+  for (const Order order : tested_orders()) {
     const OptionsScope scope({.order = order, .seed = 3});
     body();
   }

@@ -1,8 +1,8 @@
+#include <cutaway/cuda/lib/attention.h>
 #include <cutaway/cuda/lib/conv.h>
-
 #include <cutaway/cuda/runtime/library.h>
 
-// Stands in for lib_conv.cpp in builds without the headers of cuDNN: the own kernels do it all.
+// Stands in for cuDNN in builds without its headers: the own kernels do it all.
 namespace cutaway::cuda::gpu {
 
 Library& conv_library() {
@@ -11,5 +11,6 @@ Library& conv_library() {
 }
 
 bool convolve(ConvPass, DType, const ConvArgs&) { return false; }
+bool attend(AttentionPass, DType, const AttentionArgs&) { return false; }
 
 }  // namespace cutaway::cuda::gpu

@@ -1,0 +1,109 @@
+#include <tools/bench_traffic.h>
+
+#include <functional>
+#include <utility>
+
+#include <cutaway/core/kernels/rows.h>
+#include <cutaway/cuda/emu/counters.h>
+#include <cutaway/cuda/emu/options.h>
+#include <cutaway/cutaway.h>
+
+namespace cutaway::tools {
+namespace {
+
+constexpr Device kEmu{DeviceKind::emu, 0};
+
+class Table {
+ public:
+  void add(std::string name, std::string size, int64_t least, const std::function<void()>& work) {
+    TrafficRow row{std::move(name), std::move(size), 0, least, 0, 0};
+    const cuda::emu::OptionsScope counting({.check = false, .count = true});
+    cuda::emu::take_collected();
+    work();
+    for (const cuda::emu::Collected& c : cuda::emu::take_collected()) {
+      row.bytes += c.counters.bytes_read() + c.counters.bytes_written();
+      row.conflicts += c.counters.bank_conflicts();
+      ++row.launches;
+    }
+    rows_.push_back(std::move(row));
+  }
+  std::vector<TrafficRow> take() { return std::move(rows_); }
+
+ private:
+  std::vector<TrafficRow> rows_;
+};
+
+void add_elementwise(Table& table) {
+  constexpr int64_t kN = 65536;
+  const Tensor a = randn({kN}).to(kEmu), b = randn({kN}).to(kEmu), half = a.to(DType::bf16);
+  const std::string size = std::to_string(kN);
+  table.add("add", size, 3 * 4 * kN, [&] { a + b; });
+  table.add("gelu", size, 2 * 4 * kN, [&] { gelu(a); });
+  table.add("gelu bf16", size, 2 * 2 * kN, [&] { gelu(half); });
+  table.add("to bf16", size, (4 + 2) * kN, [&] { a.to(DType::bf16); });
+}
+
+void add_softmax(Table& table) {
+  constexpr int64_t kRows = 64, kColumns = 1024, kBytes = 4 * kRows * kColumns;
+  const Tensor x = randn({kRows, kColumns}).to(kEmu), g = randn({kRows, kColumns}).to(kEmu);
+  const Tensor y = softmax(x, 1);
+  Tensor dx = empty({kRows, kColumns}, {.device = kEmu});
+  table.add("softmax", "64 x 1024", 2 * kBytes, [&] { softmax(x, 1); });
+  SoftmaxArgs args{.in = y.raw(), .grad = g.raw(), .out = dx.raw()};
+  args.outer = kRows;
+  args.n = kColumns;
+  table.add("softmax backward", "64 x 1024", 3 * kBytes,
+            [&] { kernels::softmax_backward(kEmu, DType::f32, args); });
+}
+
+void add_layer_norm(Table& table, int64_t rows, int64_t columns) {
+  const Opts on{.device = kEmu};
+  const Tensor x = randn({rows, columns}).to(kEmu), g = randn({rows, columns}).to(kEmu);
+  const Tensor w = ones({columns}, on), b = zeros({columns}, on);
+  Tensor y = empty({rows, columns}, on), dw = empty({columns}, on), db = empty({columns}, on);
+  Tensor mean = empty({rows}, {DType::f64, kEmu}), rstd = empty({rows}, {DType::f64, kEmu});
+  RowNormArgs a;
+  a.rows = rows;
+  a.width = columns;
+  a.eps = 1e-5;
+  a.in = x.raw();
+  a.out = y.raw();
+  a.weight = w.raw();
+  a.bias = b.raw();
+  a.mean = static_cast<double*>(mean.raw());
+  a.rstd = static_cast<double*>(rstd.raw());
+  const int64_t array = 4 * rows * columns, statistics = 16 * rows, row = 4 * columns;
+  const std::string size = std::to_string(rows) + " x " + std::to_string(columns);
+  table.add("layer_norm", size, 2 * array + statistics + 2 * row,
+            [&] { kernels::row_norm(kEmu, DType::f32, a); });
+  a.grad = g.raw();
+  a.grad_weight = dw.raw();
+  a.grad_bias = db.raw();
+  table.add("layer_norm backward", size, 3 * array + statistics + 3 * row,
+            [&] { kernels::row_norm_backward(kEmu, DType::f32, a); });
+}
+
+void add_optimiser(Table& table) {
+  constexpr int64_t kN = 65536;
+  const Tensor w = randn({kN}).to(kEmu).set_requires_grad();
+  optim::AdamW adam({{"w", w}}, {.lr = 1e-3});
+  const auto step = [&] {
+    sum(w).backward();
+    adam.step();
+  };
+  step();  // makes the moments
+  table.add("AdamW", std::to_string(kN), 7 * 4 * kN, [&] { adam.step(); });
+}
+
+}  // namespace
+
+std::vector<TrafficRow> measure_traffic() {
+  Table table;
+  add_elementwise(table);
+  add_softmax(table);
+  for (const int64_t rows : {264, 1056, 2640, 8448}) add_layer_norm(table, rows, 512);
+  add_optimiser(table);
+  return table.take();
+}
+
+}  // namespace cutaway::tools
