@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <cutaway/core/cpu/conv_depthwise.h>
+#include <cutaway/core/cpu/conv_tiles.h>
 #include <cutaway/core/cpu/gemm.h>
 #include <cutaway/core/cpu/scratch.h>
 #include <cutaway/core/kernels/conv.h>
@@ -231,17 +232,33 @@ void weight_grad_gemm(const ConvArgs& a) {
 
 bool depthwise(const ConvArgs& a) { return a.groups > 1 && a.groups == a.c; }
 
+#ifdef CUTAWAY_OWN_GEMM
+bool by_tiles(const ConvArgs& a) { return tiles::usable(a) && !Geometry(a, 1).direct; }
+#endif
+
 template <class T>
 void forward(const ConvArgs& a) {
-  depthwise(a) ? depthwise_forward<T>(a) : forward_gemm<T>(a);
+  if (depthwise(a)) return depthwise_forward<T>(a);
+#ifdef CUTAWAY_OWN_GEMM
+  if (by_tiles(a)) return tiles::forward<T>(a);
+#endif
+  forward_gemm<T>(a);
 }
 template <class T>
 void input_grad(const ConvArgs& a) {
-  depthwise(a) ? depthwise_input_grad<T>(a) : input_grad_gemm<T>(a);
+  if (depthwise(a)) return depthwise_input_grad<T>(a);
+#ifdef CUTAWAY_OWN_GEMM
+  if (by_tiles(a) && tiles::input_grad_is_forward(a)) return tiles::input_grad<T>(a);
+#endif
+  input_grad_gemm<T>(a);
 }
 template <class T>
 void weight_grad(const ConvArgs& a) {
-  depthwise(a) ? depthwise_weight_grad<T>(a) : weight_grad_gemm<T>(a);
+  if (depthwise(a)) return depthwise_weight_grad<T>(a);
+#ifdef CUTAWAY_OWN_GEMM
+  if (by_tiles(a)) return tiles::weight_grad<T>(a);
+#endif
+  weight_grad_gemm<T>(a);
 }
 
 }  // namespace
