@@ -18,9 +18,9 @@ namespace {
 
 #ifdef CUTAWAY_OWN_GEMM
 
-constexpr int64_t kDepth = 512;  // of k at a time: a strip of A stays in the first-level cache
-constexpr int64_t kRows = 192;   // of A at a time: stay in the second-level cache
-constexpr int64_t kColumns = 1920;
+constexpr int64_t kDepth = 512;    // of k at a time: a strip of A stays in the first-level cache
+constexpr int64_t kRows = 192;     // of A at a time, beside
+constexpr int64_t kColumns = 384;  // of B at a time: both stay in the second-level cache
 constexpr int64_t kWorthSplitting = int64_t{1} << 20;  // multiplications a thread
 
 template <class T>
