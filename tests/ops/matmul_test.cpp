@@ -83,8 +83,9 @@ TEST(Matmul, TransposesAreNotCopied) {
 TEST(Matmul, GradientOfOneMatrixForABatchNeedsNoBatchOfGradients) {
   Tensor x = ones({64, 4, 256}), w = ones({256, 256}).set_requires_grad();
   const Tensor y = matmul(x, w), g = ones_like(y);
+  // A batch of gradients would be 64 matrices. Small blocks count by slab, which may be new or not.
   const int64_t matrix = 256 * 256 * 4;
-  EXPECT_LT(peak_of([&] { y.backward(g); }), 4 * matrix);
+  EXPECT_LT(peak_of([&] { y.backward(g); }), 8 * matrix);
   EXPECT_EQ(w.grad().to_vector(), Values(256 * 256, 256));
 }
 
