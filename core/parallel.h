@@ -7,9 +7,9 @@ namespace cutaway {
 // Number of threads kernels may use, products included. Starts as CUTAWAY_NUM_THREADS,
 // OMP_NUM_THREADS or the number of cores, at most the CPU quota of the container.
 //
-// Note: idle threads. The OpenMP runtime lets threads spin for a while after each region. On a
-// machine shared with others start the program with OMP_WAIT_POLICY=passive (or GOMP_SPINCOUNT=0):
-// the runtime reads them before main(), so the library cannot set them.
+// Note: idle threads. The OpenMP runtime lets threads spin for a while after each region, which
+// slows a machine shared with others down several times. Start a program with GOMP_SPINCOUNT=2000
+// there: the runtime reads it before main(), so the library cannot set it. The command does.
 int num_threads();
 // Sets it for the process; n < 1 raises ValueError, n above 256 counts as 256.
 void set_num_threads(int n);

@@ -126,9 +126,9 @@ void check_threads(Report& r) {
   r.good("threads",
          fmt::format("{} (CUTAWAY_NUM_THREADS, OMP_NUM_THREADS or --threads)", num_threads()));
   const char* policy = std::getenv("OMP_WAIT_POLICY");
-  if (num_threads() > 1 && (!policy || std::string(policy) != "passive")) {
-    r.note("waiting", "threads spin while they wait",
-           "on a machine shared with other programs OMP_WAIT_POLICY=passive is faster");
+  if (num_threads() > 1 && policy && std::string(policy) == "active") {
+    r.note("waiting", "threads spin while they wait (OMP_WAIT_POLICY=active)",
+           "unset it on a machine shared with other programs");
   }
 }
 

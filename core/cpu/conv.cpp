@@ -59,6 +59,15 @@ struct Geometry {
   }
 };
 
+// Positions [first, last) of an output row whose input lies inside [0, n): x = o·stride + shift.
+inline void valid_range(int64_t n, int64_t outputs, int64_t stride, int64_t shift, int64_t& first,
+                        int64_t& last) {
+  first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+  last = n - shift <= 0 ? 0 : (n - shift + stride - 1) / stride;
+  first = std::min(first, outputs);
+  last = std::clamp(last, first, outputs);
+}
+
 // col [rows, positions of output rows begin … end): one row for each (channel, kernel position).
 template <class T>
 void im2col(const ConvArgs& a, const Geometry& q, const T* x, int64_t begin, int64_t end, T* col) {

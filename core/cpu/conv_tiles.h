@@ -1,10 +1,10 @@
 #pragma once
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <vector>
 
 #include <cutaway/core/cpu/gemm_tile.h>
+#include <cutaway/core/cpu/padded.h>
 #include <cutaway/core/cpu/scratch.h>
 #include <cutaway/core/kernels/conv.h>
 #include <cutaway/core/parallel.h>
@@ -16,68 +16,65 @@
 #ifdef CUTAWAY_OWN_GEMM
 namespace cutaway::cpu::CUTAWAY_VARIANT::tiles {
 
-// Sizes of one group with a border: [channels, depth, height, phases, width]. Column x of the
-// bordered input lies in phase x mod s at x / s, so that every s-th column is a run.
+// The channels of one group of a sample, padded on both sides: [channels] planes.
 struct Border {
-  int64_t channels, depth, height, phases, width;
+  Padded plane;
+  int64_t channels;
   int64_t stride[3], dilation[3], kernel[3];
 
-  Border(const ConvArgs& a, int64_t phases_of_columns)
-      : channels(a.c / a.groups),
-        depth(a.in[0] + 2 * a.pad[0]),
-        height(a.in[1] + 2 * a.pad[1]),
-        phases(phases_of_columns) {
-    const int64_t columns = a.in[2] + 2 * a.pad[2];
-    width = (columns + phases - 1) / phases;
+  Border(const ConvArgs& a, int64_t phases)
+      : plane(a.in, a.pad, a.pad, phases), channels(a.c / a.groups) {
     for (int d = 0; d < 3; ++d) {
       stride[d] = a.stride[d];
       dilation[d] = a.dilation[d];
       kernel[d] = a.kernel[d];
     }
   }
-  int64_t row() const { return phases * width; }
-  int64_t channel() const { return depth * height * row(); }
-  int64_t size() const { return channels * channel(); }
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t rows() const { return channels * taps(); }
 
-  // Where row (channel, kernel position) of the im2col matrix begins.
-  int64_t row_begin(int64_t r) const {
-    const int64_t tap = r % taps();
-    const int64_t x = tap % kernel[2] * dilation[2];
-    const int64_t h = tap / kernel[2] % kernel[1] * dilation[1];
-    const int64_t d = tap / (kernel[2] * kernel[1]) * dilation[0];
-    return r / taps() * channel() + (d * height + h) * row() + x % phases * width + x / phases;
+  // Where each row (channel, kernel position) of the im2col matrix begins.
+  std::vector<int64_t> row_begins() const {
+    std::vector<int64_t> begins;
+    begins.reserve(size_t(rows()));
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t tap = 0; tap < taps(); ++tap) {
+        begins.push_back(c * plane.volume + plane.at(tap / (kernel[2] * kernel[1]) * dilation[0],
+                                                     tap / kernel[2] % kernel[1] * dilation[1],
+                                                     tap % kernel[2] * dilation[2]));
+      }
+    }
+    return begins;
   }
   // How much further output row `o` of `out` begins.
   int64_t output_row(const ConvArgs& a, int64_t o) const {
-    return (o / a.out[1] * stride[0] * height + o % a.out[1] * stride[1]) * row();
+    return plane.at(o / a.out[1] * stride[0], o % a.out[1] * stride[1], 0);
   }
 };
 
-// Fills `to` with the channels of x [channels, in] and their border. Reads past the end by less
-// than a vector must be possible: `to` has kLanes more elements.
+// A sample with its border, and room to read and write whole vectors at the end.
 template <class T>
-void add_border(const ConvArgs& a, const Border& b, const T* x, T* to) {
-  std::fill(to, to + b.size() + kLanes<T>, T(0));
-  const int64_t width = a.in[2];
-  for (int64_t c = 0; c < b.channels; ++c) {
-    for (int64_t d = 0; d < a.in[0]; ++d) {
-      for (int64_t h = 0; h < a.in[1]; ++h, x += width) {
-        T* row = to + c * b.channel() + ((d + a.pad[0]) * b.height + h + a.pad[1]) * b.row();
-        if (b.phases == 1) {
-          std::memcpy(row + a.pad[2], x, size_t(width) * sizeof(T));
-          continue;
-        }
-        for (int64_t phase = 0; phase < b.phases; ++phase) {
-          const int64_t first = (phase + b.phases - a.pad[2] % b.phases) % b.phases;
-          T* run = row + phase * b.width + (first + a.pad[2]) / b.phases;
-          for (int64_t i = first; i < width; i += b.phases) *run++ = x[i];
-        }
-      }
-    }
+class Sample {
+ public:
+  explicit Sample(const Border& b)
+      : border_(b), size_(b.channels * b.plane.volume + 2 * kVectorLanes<T>), memory_(size_) {
+    std::fill(memory_.get(), memory_.get() + size_, T(0));
   }
-}
+  // Copies x [channels, in]; `end` is where readable memory ends.
+  const T* fill(const T* x, const T* end) {
+    const Padded& p = border_.plane;
+    for (int64_t c = 0; c < border_.channels; ++c) {
+      pad_plane(p, x, end, memory_.get() + c * p.volume);
+      x += p.size[0] * p.size[1] * p.size[2];
+    }
+    return memory_.get();
+  }
+
+ private:
+  const Border& border_;
+  int64_t size_;
+  Scratch<T> memory_;
+};
 
 // A run of output positions inside one output row.
 struct Run {
@@ -104,8 +101,8 @@ std::vector<Panel> cut_panels(const ConvArgs& a, const Border& b) {
       const int64_t length = std::min(kMost, width - x);
       Panel p{o * width + x, count * length, {}};
       for (int64_t r = 0; r < count; ++r) {
-        p.runs.push_back(
-            {b.output_row(a, o + r) + x, r * length, int((length + kLanes<T> - 1) / kLanes<T>)});
+        p.runs.push_back({b.output_row(a, o + r) + x, r * length,
+                          int((length + kVectorLanes<T> - 1) / kVectorLanes<T>)});
       }
       panels.push_back(std::move(p));
     }
@@ -124,7 +121,8 @@ void pack(const T* sample, const int64_t* begins, int64_t rows, const Panel& p, 
     const T* in = sample + begins[r];
     for (const Run& run : p.runs) {
       for (int v = 0; v < run.vectors; ++v) {
-        store_vector(out + run.to + v * kLanes<T>, load_vector(in + run.from + v * kLanes<T>));
+        store_vector(out + run.to + v * kVectorLanes<T>,
+                     load_vector(in + run.from + v * kVectorLanes<T>));
       }
     }
   }
@@ -137,13 +135,14 @@ void multiply_panels(const Border& b, std::span<const Panel> panels,
                      T* packed, T* y, int64_t positions) {
   const int64_t rows = b.rows();
   for (const Panel& p : panels) {
-    const int vectors = int((p.columns + kLanes<T> - 1) / kLanes<T>);
-    const int64_t width = vectors * kLanes<T>;
+    const int vectors = int((p.columns + kVectorLanes<T> - 1) / kVectorLanes<T>);
+    const int64_t width = vectors * kVectorLanes<T>;
     for (int64_t q = 0; q < rows; q += kDepth) {
       const int64_t depth = std::min(kDepth, rows - q);
       pack(sample, begins.data() + q, depth, p, width, packed);
       const int64_t most = kTileRows[vectors], strips = (k + most - 1) / most;
-      Finish<T> f{nullptr, positions, T(1), T(1), nullptr, int(p.columns - width + kLanes<T>)};
+      Finish<T> f{nullptr, positions, T(1),
+                  T(1),    nullptr,   int(p.columns - width + kVectorLanes<T>)};
       int64_t i = 0;
       for (int64_t s = 0; s < strips; ++s) {
         const int height = int((k - i + strips - s - 1) / (strips - s));
@@ -159,8 +158,7 @@ template <class T>
 void forward(const ConvArgs& a) {
   const Border b(a, a.stride[2]);
   const std::vector<Panel> panels = cut_panels<T>(a, b);
-  std::vector<int64_t> begins(size_t(b.rows()));
-  for (int64_t r = 0; r < b.rows(); ++r) begins[size_t(r)] = b.row_begin(r);
+  const std::vector<int64_t> begins = b.row_begins();
   const int64_t positions = a.out[0] * a.out[1] * a.out[2], in_size = a.in[0] * a.in[1] * a.in[2];
   const int64_t k = a.k / a.groups;
   const T *x = static_cast<const T*>(a.x), *w = static_cast<const T*>(a.w),
@@ -169,7 +167,7 @@ void forward(const ConvArgs& a) {
   const int64_t units = a.n * a.groups, count = int64_t(panels.size());
   const int64_t parts = std::clamp<int64_t>(num_threads() / units, 1, count);
   parallel_for(units * parts, 1, [&](int64_t first, int64_t last) {
-    const Scratch<T> sample(b.size() + kLanes<T>);
+    Sample<T> sample(b);
     const int64_t spare = std::min(kDepth, b.rows()) * kTileColumns<T> + kTileColumns<T>;
     const Scratch<T> packed(spare);
     std::fill(packed.get(), packed.get() + spare, T(0));
@@ -183,9 +181,8 @@ void forward(const ConvArgs& a) {
                   y + o * positions + mine.back().begin + mine.back().columns,
                   bias ? bias[g * k + o] : T(0));
       }
-      add_border(a, b, x + i * b.channels * in_size, sample.get());
-      multiply_panels(b, mine, begins, sample.get(), w + g * k * b.rows(), k, packed.get(), y,
-                      positions);
+      const T* padded = sample.fill(x + i * b.channels * in_size, x + a.n * a.c * in_size);
+      multiply_panels(b, mine, begins, padded, w + g * k * b.rows(), k, packed.get(), y, positions);
     }
   });
 }
@@ -242,7 +239,7 @@ void correlate(const T* x, const int64_t* begins, int64_t runs, int64_t length, 
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) sum[r][v] = load_vector(c + r * c_row + v * kLanes<T>);
+    for (int v = 0; v < V; ++v) sum[r][v] = load_vector(c + r * c_row + v * kVectorLanes<T>);
   }
   int64_t at[R];
   for (int r = 0; r < R; ++r) at[r] = begins[r];
@@ -251,7 +248,7 @@ void correlate(const T* x, const int64_t* begins, int64_t runs, int64_t length, 
     for (int64_t q = 0; q < length; ++q) {
       Vector<T> column[V];
 #pragma GCC unroll 16
-      for (int v = 0; v < V; ++v) column[v] = load_vector(g + v * kLanes<T>);
+      for (int v = 0; v < V; ++v) column[v] = load_vector(g + v * kVectorLanes<T>);
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
         const T value = x[at[r]];
@@ -265,7 +262,7 @@ void correlate(const T* x, const int64_t* begins, int64_t runs, int64_t length, 
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) store_vector(c + r * c_row + v * kLanes<T>, sum[r][v]);
+    for (int v = 0; v < V; ++v) store_vector(c + r * c_row + v * kVectorLanes<T>, sum[r][v]);
   }
 }
 
@@ -303,7 +300,7 @@ inline int64_t rows_at_a_time(int64_t length, int64_t width) {
 template <class T>
 void add_weight_grad(const ConvArgs& a, const Border& b, const std::vector<int64_t>& begins,
                      const T* sample, const T* g, int64_t k, int64_t width, T* columns, T* dw) {
-  constexpr int kL = kLanes<T>;
+  constexpr int kL = kVectorLanes<T>;
   const int64_t length = a.out[2], rows = b.rows(), out_rows = a.out[0] * a.out[1];
   const int64_t positions = out_rows * length;
   const int64_t step = rows_at_a_time(length, width);
@@ -330,7 +327,7 @@ void add_weight_grad(const ConvArgs& a, const Border& b, const std::vector<int64
     for (int64_t s = 0; s < strips; ++s) {
       const int height = int((rows - r + strips - s - 1) / (strips - s));
       find_correlate<T>(height, vectors)(x, begins.data() + r, count, length, b.stride[2],
-                                         b.stride[1] * b.row(), columns, width, dw + r * width,
+                                         b.stride[1] * b.plane.row, columns, width, dw + r * width,
                                          width);
       r += height;
     }
@@ -343,10 +340,9 @@ constexpr int64_t kParts = 8;  // of the work; fixed, so that the sums do not de
 // Parts of the work are panels of output channels by ranges of samples, each with its own sums.
 template <class T>
 void weight_grad(const ConvArgs& a) {
-  constexpr int kL = kLanes<T>;
+  constexpr int kL = kVectorLanes<T>;
   const Border b(a, 1);
-  std::vector<int64_t> begins(size_t(b.rows()));
-  for (int64_t r = 0; r < b.rows(); ++r) begins[size_t(r)] = b.row_begin(r);
+  const std::vector<int64_t> begins = b.row_begins();
   const int64_t positions = a.out[0] * a.out[1] * a.out[2], in_size = a.in[0] * a.in[1] * a.in[2];
   const int64_t k = a.k / a.groups, columns_each = kTileColumns<T>;
   const int64_t panels = (k + columns_each - 1) / columns_each;
@@ -361,14 +357,14 @@ void weight_grad(const ConvArgs& a) {
     const int64_t vectors = (count + kL - 1) / kL;
     T* sums = partial.get() + part * size;
     std::fill(sums, sums + size, T(0));
-    const Scratch<T> sample(b.size() + kL);
+    Sample<T> sample(b);
     const int64_t most = std::min(rows_at_a_time(a.out[2], vectors * kL), a.out[1]);
     const Scratch<T> columns(most * a.out[2] * vectors * kL);
     for (int64_t n = a.n * chunk / chunks; n < a.n * (chunk + 1) / chunks; ++n) {
       const int64_t i = n * a.groups + group;
-      add_border(a, b, x + i * b.channels * in_size, sample.get());
-      add_weight_grad(a, b, begins, sample.get(), g + (i * k + first) * positions, count,
-                      vectors * kL, columns.get(), sums);
+      const T* padded = sample.fill(x + i * b.channels * in_size, x + a.n * a.c * in_size);
+      add_weight_grad(a, b, begins, padded, g + (i * k + first) * positions, count, vectors * kL,
+                      columns.get(), sums);
     }
   });
   T* dw = static_cast<T*>(a.result);

@@ -18,14 +18,15 @@ namespace {
 
 #ifdef CUTAWAY_OWN_GEMM
 
-constexpr int64_t kDepth = 512;    // of k at a time: a strip of A stays in the first-level cache
-constexpr int64_t kRows = 192;     // of A at a time, beside
-constexpr int64_t kColumns = 384;  // of B at a time: both stay in the second-level cache
+constexpr int64_t kDepth = 512;  // of k at a time: a strip of A stays in the first-level cache
+// Rows of A and columns of B at a time: both blocks stay in the second-level cache, and a product
+// needs no more memory than they take.
+constexpr int64_t kRows = 192, kColumns = 384;
 constexpr int64_t kWorthSplitting = int64_t{1} << 20;  // multiplications a thread
 
 template <class T>
 constexpr int64_t round_to_lanes(int64_t n) {
-  return (n + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+  return (n + kVectorLanes<T> - 1) / kVectorLanes<T> * kVectorLanes<T>;
 }
 
 // Vectors of the next panel when `left` remain; five become three and two.
@@ -37,7 +38,7 @@ int panel_vectors(int64_t left) {
 // out [depth, width] = columns 0 … n of b, zeros behind them.
 template <class T>
 void pack_panel(const Matrix<T>& b, int64_t depth, int64_t n, int64_t width, T* out) {
-  constexpr int kL = kLanes<T>;
+  constexpr int kL = kVectorLanes<T>;
   if (b.column == 1) {
     for (int64_t q = 0; q < depth; ++q, out += width) {
       const T* in = b.data + q * b.row;
@@ -117,13 +118,13 @@ class Blocked {
   }
 
   void prepare(const Matrix<T>& b, int64_t depth, int64_t n) {
-    const int64_t whole = n / kLanes<T> * kLanes<T>;
+    const int64_t whole = n / kVectorLanes<T> * kVectorLanes<T>;
     if (!pack_b_) {
-      if (whole < n) pack_panel(b.block(0, whole), depth, n - whole, kLanes<T>, b_.get());
+      if (whole < n) pack_panel(b.block(0, whole), depth, n - whole, kVectorLanes<T>, b_.get());
       return;
     }
     each_panel(n, [&](int64_t j, int vectors) {
-      const int64_t width = vectors * kLanes<T>;
+      const int64_t width = vectors * kVectorLanes<T>;
       pack_panel(b.block(0, j), depth, std::min(width, n - j), width, b_.get() + j * depth);
     });
   }
@@ -131,19 +132,19 @@ class Blocked {
   // Calls body(first column, vectors).
   template <class F>
   void each_panel(int64_t n, F&& body) const {
-    int64_t left = (n + kLanes<T> - 1) / kLanes<T>;
+    int64_t left = (n + kVectorLanes<T> - 1) / kVectorLanes<T>;
     for (int64_t j = 0; j < n;) {
       int vectors = panel_vectors(left);
       // As it lies only whole vectors can be read: the rest is a panel by itself.
-      if (!pack_b_ && j + vectors * kLanes < T >> n && vectors > 1) --vectors;
+      if (!pack_b_ && n < j + vectors * kVectorLanes<T> && vectors > 1) --vectors;
       body(j, vectors);
-      j += vectors * kLanes<T>;
+      j += vectors * kVectorLanes<T>;
       left -= vectors;
     }
   }
 
   Panel<T> panel(const Matrix<T>& b, int64_t depth, int64_t n, int64_t j, int vectors) const {
-    const int64_t width = vectors * kLanes<T>;
+    const int64_t width = vectors * kVectorLanes<T>;
     if (pack_b_) return {b_.get() + j * depth, width};
     if (j + width > n) return {b_.get(), width};
     return {b.data + j, b.row};
@@ -158,7 +159,7 @@ class Blocked {
     each_panel(n, [&](int64_t j, int vectors) {
       const Panel<T> at = panel(b, depth, n, j, vectors);
       f.bias = first && p_.bias ? p_.bias + j0 + j : nullptr;
-      f.last = int(std::min<int64_t>(kLanes<T>, n - j - (vectors - 1) * kLanes<T>));
+      f.last = int(std::min<int64_t>(kVectorLanes<T>, n - j - (vectors - 1) * kVectorLanes<T>));
       // Strips of nearly equal height: a short last one would waste the registers.
       const int64_t most = kTileRows[vectors], strips = (m + most - 1) / most;
       int64_t i = 0;
@@ -200,7 +201,7 @@ bool wants_dots(const Product<T>& p) {
 
 template <class T>
 void run_dots(const Product<T>& p) {
-  constexpr int64_t kL = kLanes<T>;
+  constexpr int64_t kL = kVectorLanes<T>;
   const int64_t grain = 1 + kWorthSplitting / (p.m * p.k) / kL;
   parallel_for((p.n + kL - 1) / kL, grain, [&](int64_t begin, int64_t end) {
     for (int64_t j = begin * kL; j < std::min(end * kL, p.n); j += kL) {
@@ -223,16 +224,19 @@ void run(const Product<T>& p) {
   if (wants_dots(p)) return run_dots(p);
   if (threads <= 1) return Blocked<T>(p).run();
   // Every thread copies its parts of A and B: cut so that they copy least.
-  const int64_t strips = (p.m + 5) / 6, panels = (p.n + kTileColumns<T> - 1) / kTileColumns<T>;
+  constexpr int64_t kStrip = kTileRows[kTileVectors];
+  const int64_t strips = (p.m + kStrip - 1) / kStrip,
+                panels = (p.n + kTileColumns<T> - 1) / kTileColumns<T>;
   int64_t down = 1, across = 1, least = INT64_MAX;
   for (int64_t d = 1; d <= std::min(threads, strips); ++d) {
     const int64_t e = std::min(threads / d, panels);
-    const int64_t rows = (strips + d - 1) / d * 6, columns = (panels + e - 1) / e * kTileColumns<T>;
+    const int64_t rows = (strips + d - 1) / d * kStrip,
+                  columns = (panels + e - 1) / e * kTileColumns<T>;
     // The longest part in multiplications, with the copies at a price of 16 each.
     const int64_t cost = rows * columns * p.k + 16 * (rows + columns) * p.k;
     if (cost < least) least = cost, down = d, across = e;
   }
-  const int64_t rows = (strips + down - 1) / down * 6,
+  const int64_t rows = (strips + down - 1) / down * kStrip,
                 columns = (panels + across - 1) / across * kTileColumns<T>;
   parallel_chunks(down * across, [&](int64_t i) {
     const int64_t row = i / across * rows, column = i % across * columns;
@@ -267,13 +271,6 @@ BlasForm blas_form(int64_t rows, int64_t columns, int64_t row, int64_t column) {
     if (d >= rows && d <= kMost) return {true, true, d};
   }
   return {false, false, columns};
-}
-
-template <class T>
-void copy_dense(const Matrix<T>& m, int64_t rows, int64_t columns, T* out) {
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) out[i * columns + j] = m.data[i * m.row + j * m.column];
-  }
 }
 
 template <class T>

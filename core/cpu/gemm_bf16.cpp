@@ -24,7 +24,7 @@
 namespace cutaway::cpu::CUTAWAY_VARIANT {
 namespace {
 
-constexpr int kL = kLanes<float>;
+constexpr int kL = kVectorLanes<float>;
 constexpr int64_t kWorthSplitting = int64_t{1} << 21;  // multiplications a thread
 using Pair = uint32_t;
 

@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <utility>
 
+#include <cutaway/core/cpu/vector.h>
+
 // The innermost part of a matrix product: a tile of C in vector registers, and the packing of B.
 #if defined(__AVX512F__) || (defined(__AVX2__) && defined(__FMA__))
 #define CUTAWAY_OWN_GEMM 1
@@ -9,38 +11,17 @@
 namespace cutaway::cpu::CUTAWAY_VARIANT {
 
 #if defined(__AVX512F__)
-inline constexpr int kVectorBytes = 64;
 // Rows of a tile by its width in vectors: with 32 registers enough sums to hide the latency of the
 // multiply-add, and few enough loads for each of them.
 inline constexpr int kTileRows[] = {0, 14, 8, 8, 6};
 #else
-inline constexpr int kVectorBytes = 32;
 inline constexpr int kTileRows[] = {0, 10, 6};
 #endif
 inline constexpr int kTileVectors = int(sizeof(kTileRows) / sizeof(int)) - 1;
 
-template <class T>
-inline constexpr int kLanes = kVectorBytes / int(sizeof(T));
 // Columns of the widest tile.
 template <class T>
-inline constexpr int kTileColumns = kTileVectors* kLanes<T>;
-
-template <class T>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(kVectorBytes)));
-  typedef T unaligned __attribute__((vector_size(kVectorBytes), aligned(alignof(T)), may_alias));
-};
-template <class T>
-using Vector = typename VectorOf<T>::type;
-
-template <class T>
-inline Vector<T> load_vector(const T* p) {
-  return *reinterpret_cast<const typename VectorOf<T>::unaligned*>(p);
-}
-template <class T>
-inline void store_vector(T* p, Vector<T> v) {
-  *reinterpret_cast<typename VectorOf<T>::unaligned*>(p) = v;
-}
+inline constexpr int kTileColumns = kTileVectors* kVectorLanes<T>;
 
 // What becomes of the sums: C = alpha · sum + beta · C + bias.
 template <class T>
@@ -55,7 +36,7 @@ struct Finish {
 // The last vector of a row when it has lanes that do not exist (they hold zeros of the packed B).
 template <class T>
 [[gnu::noinline]] void finish_part(const Finish<T>& f, T* out, const T* bias, Vector<T> sum) {
-  constexpr int kL = kLanes<T>;
+  constexpr int kL = kVectorLanes<T>;
   T sums[kL];
   store_vector(sums, sum);
   for (int j = 0; j < f.last; ++j) {
@@ -75,7 +56,7 @@ void tile(int64_t depth, const T* a, int64_t a_row, int64_t a_step, const T* b, 
   for (int64_t q = 0; q < depth; ++q) {
     Vector<T> column[V];
 #pragma GCC unroll 16
-    for (int v = 0; v < V; ++v) column[v] = load_vector(b + v * kLanes<T>);
+    for (int v = 0; v < V; ++v) column[v] = load_vector(b + v * kVectorLanes<T>);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       const T x = a[r * a_row];
@@ -85,7 +66,7 @@ void tile(int64_t depth, const T* a, int64_t a_row, int64_t a_step, const T* b, 
     a += a_step;
     b += b_step;
   }
-  constexpr int kL = kLanes<T>;
+  constexpr int kL = kVectorLanes<T>;
   const Finish<T> g = f;  // in registers
   const int whole = g.last == kL ? V : V - 1;
 #pragma GCC unroll 16
@@ -127,37 +108,17 @@ Tile<T> find_tile(int rows, int vectors) {
   return detail::tile_of<T, V>(rows, std::make_integer_sequence<int, kTileRows[V]>{});
 }
 
-// One step of a transposition: blocks of S × S elements beside the diagonal change places.
-template <int S, class V, int... J>
-inline void exchange(V& x, V& y, std::integer_sequence<int, J...>) {
-  constexpr int kL = int(sizeof...(J));
-  const V low = __builtin_shufflevector(x, y, ((J & S) ? kL + J - S : J)...);
-  const V high = __builtin_shufflevector(x, y, ((J & S) ? kL + J : J + S)...);
-  x = low;
-  y = high;
-}
-template <int S, class V, int L>
-inline void transpose_steps(V (&rows)[L]) {
-  if constexpr (S < L) {
-#pragma GCC unroll 16
-    for (int i = 0; i < L; ++i) {
-      if (!(i & S)) exchange<S>(rows[i], rows[i + S], std::make_integer_sequence<int, L>{});
-    }
-    transpose_steps<2 * S>(rows);
-  }
-}
-
 // to[q·to_row + j] = from[j·from_row + q] for a square of one vector's lanes; j < count, zeros
 // behind.
 template <class T>
 inline void transpose_square(const T* from, int64_t from_row, int count, T* to, int64_t to_row) {
-  constexpr int kL = kLanes<T>;
+  constexpr int kL = kVectorLanes<T>;
   Vector<T> rows[kL];
 #pragma GCC unroll 16
   for (int j = 0; j < kL; ++j) {
     rows[j] = j < count ? load_vector(from + j * from_row) : Vector<T>{};
   }
-  transpose_steps<1>(rows);
+  transpose_rows(rows);
 #pragma GCC unroll 16
   for (int q = 0; q < kL; ++q) store_vector(to + q * to_row, rows[q]);
 }
@@ -165,7 +126,7 @@ inline void transpose_square(const T* from, int64_t from_row, int count, T* to, 
 // The sums of x[q] · rows[j·row + q] over q < depth, for each lane j < count.
 template <class T>
 inline Vector<T> dots(const T* x, const T* rows, int64_t row, int count, int64_t depth) {
-  constexpr int kL = kLanes<T>;
+  constexpr int kL = kVectorLanes<T>;
   const T* at[kL];
   for (int j = 0; j < kL; ++j) at[j] = rows + (j < count ? j : 0) * row;
   Vector<T> sum[kL] = {};
@@ -175,7 +136,7 @@ inline Vector<T> dots(const T* x, const T* rows, int64_t row, int count, int64_t
 #pragma GCC unroll 16
     for (int j = 0; j < kL; ++j) sum[j] += y * load_vector(at[j] + q);
   }
-  transpose_steps<1>(sum);
+  transpose_rows(sum);
 #pragma GCC unroll 4
   for (int half = kL / 2; half > 0; half /= 2) {
 #pragma GCC unroll 8

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <cutaway/core/cpu/reduce_loop.h>
+#include <cutaway/core/cpu/vector.h>
 #include <cutaway/core/parallel.h>
 
 namespace cutaway::cpu::CUTAWAY_VARIANT {
@@ -68,26 +69,13 @@ void copy_runs(const PointwiseArgs& a, int64_t bytes) {
 typedef uint32_t Eight __attribute__((vector_size(32)));
 typedef uint32_t LooseEight __attribute__((vector_size(32), aligned(4), may_alias));
 
-// 8 × 8 elements of 4 bytes: pairs, then quadruples, then halves change places.
+// 8 × 8 elements of 4 bytes.
 [[gnu::always_inline]] inline void transpose_eight(const uint32_t* x, int64_t x_row, uint32_t* y,
                                                    int64_t y_row) {
-  Eight r[8], s[8];
-  for (int i = 0; i < 8; ++i) r[i] = *reinterpret_cast<const LooseEight*>(x + i * x_row);
-  for (int i = 0; i < 8; i += 2) {
-    s[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-    s[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-  }
-  for (int i = 0; i < 8; i += 4) {
-    for (int j = i; j < i + 2; ++j) {
-      r[j] = __builtin_shufflevector(s[j], s[j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-      r[j + 2] = __builtin_shufflevector(s[j], s[j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-    }
-  }
-  for (int j = 0; j < 4; ++j) {
-    s[j] = __builtin_shufflevector(r[j], r[j + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    s[j + 4] = __builtin_shufflevector(r[j], r[j + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-  }
-  for (int i = 0; i < 8; ++i) *reinterpret_cast<LooseEight*>(y + i * y_row) = s[i];
+  Eight rows[8];
+  for (int i = 0; i < 8; ++i) rows[i] = *reinterpret_cast<const LooseEight*>(x + i * x_row);
+  transpose_rows(rows);
+  for (int i = 0; i < 8; ++i) *reinterpret_cast<LooseEight*>(y + i * y_row) = rows[i];
 }
 
 // y[j][i] = x[i][j] for i < rows, j < columns.

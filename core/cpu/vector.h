@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <utility>
 
 // The widest vector of a CPU variant, for kernels whose register blocking plain loops cannot
 // express. Arithmetic is that of the compiler's vector type.
@@ -49,6 +50,27 @@ template <class T>
   typename VectorOf<T>::Mask lane;
   for (int i = 0; i < kVectorLanes<T>; ++i) lane[i] = i;
   return lane < lane - lane + static_cast<decltype(lane[0] + 0)>(count);
+}
+
+// One step of a transposition: blocks of S × S elements beside the diagonal change places.
+template <int S, class V, int... J>
+[[gnu::always_inline]] inline void exchange_blocks(V& x, V& y, std::integer_sequence<int, J...>) {
+  constexpr int kL = int(sizeof...(J));
+  const V low = __builtin_shufflevector(x, y, ((J & S) ? kL + J - S : J)...);
+  const V high = __builtin_shufflevector(x, y, ((J & S) ? kL + J : J + S)...);
+  x = low;
+  y = high;
+}
+// Transposes a square of L vectors with L lanes.
+template <int S = 1, class V, int L>
+[[gnu::always_inline]] inline void transpose_rows(V (&rows)[L]) {
+  if constexpr (S < L) {
+#pragma GCC unroll 16
+    for (int i = 0; i < L; ++i) {
+      if (!(i & S)) exchange_blocks<S>(rows[i], rows[i + S], std::make_integer_sequence<int, L>{});
+    }
+    transpose_rows<2 * S>(rows);
+  }
 }
 
 }  // namespace cutaway::cpu::CUTAWAY_VARIANT

@@ -5,6 +5,8 @@
 
 #include <cutaway/cutaway.h>
 
+#include <tests/cuda/small_net.h>
+
 // What holds on the emulated GPU and on a real one alike. Without a GPU the second half is skipped.
 namespace cutaway {
 namespace {
@@ -41,24 +43,6 @@ TEST_P(OnDevice, RandomNumbersAreThoseOfTheCpuBitForBit) {
                 randint(-5, 100, {333}, {.dtype = DType::i64, .device = device()}, &there)));
 }
 
-// A convolutional network with everything that training needs.
-struct Net : nn::Module {
-  nn::Conv2d conv{{.in = 1, .out = 4, .kernel = 3, .padding = 1}};
-  nn::BatchNorm2d norm{{.num_features = 4}};
-  nn::Dropout dropout{{.p = 0.25}};
-  nn::Linear head{{.in = 4 * 4 * 4, .out = 5}};
-
-  Net() {
-    add("conv", conv);
-    add("norm", norm);
-    add("dropout", dropout);
-    add("head", head);
-  }
-  Tensor forward(const Tensor& x) override {
-    return head(dropout(max_pool2d(relu(norm(conv(x))), 2).flatten(1)));
-  }
-};
-
 // Losses of `steps` steps from the same start, and the parameters they end with.
 struct Training {
   std::vector<double> losses;
@@ -66,7 +50,7 @@ struct Training {
 };
 Training train(Device device, int steps) {
   manual_seed(11);
-  Net net;
+  test::SmallNet net;
   const Tensor x = randn({8, 1, 8, 8}).to(device);
   const Tensor y = randint(0, 5, {8}).to(device);
   net.to(device);

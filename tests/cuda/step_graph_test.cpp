@@ -4,6 +4,8 @@
 #include <cutaway/cuda/step_graph.h>
 #include <cutaway/cutaway.h>
 
+#include <tests/cuda/small_net.h>
+
 // A training step that is recorded once and replayed, on the emulated GPU and on a real one alike:
 // as on hardware the emulator runs nothing while it records. Without a GPU the second half is
 // skipped.
@@ -20,27 +22,8 @@ class OnDeviceStepGraph : public testing::TestWithParam<DeviceKind> {
 INSTANTIATE_TEST_SUITE_P(Emu, OnDeviceStepGraph, testing::Values(DeviceKind::emu));
 INSTANTIATE_TEST_SUITE_P(Gpu, OnDeviceStepGraph, testing::Values(DeviceKind::cuda));
 
-// Convolution and products (library calls), statistics that are updated, dropout, labels as
-// indices.
-struct Net : nn::Module {
-  nn::Conv2d conv{{.in = 1, .out = 4, .kernel = 3, .padding = 1}};
-  nn::BatchNorm2d norm{{.num_features = 4}};
-  nn::Dropout dropout{{.p = 0.25}};
-  nn::Linear head{{.in = 4 * 4 * 4, .out = 5}};
-
-  Net() {
-    add("conv", conv);
-    add("norm", norm);
-    add("dropout", dropout);
-    add("head", head);
-  }
-  Tensor forward(const Tensor& x) override {
-    return head(dropout(max_pool2d(relu(norm(conv(x))), 2).flatten(1)));
-  }
-};
-
 struct Training {
-  Net net;
+  test::SmallNet net;
   Tensor x, y, loss;
   std::unique_ptr<optim::AdamW> adam;
 

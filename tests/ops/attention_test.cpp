@@ -148,7 +148,7 @@ TEST(Attention, MemoryDoesNotGrowWithTheSquare) {
   Tensor q = waves({1, kLength, 8}, 1, DType::f32).set_requires_grad();
   const Tensor g = ones({1, kLength, 8});
   reset_peak_memory();
-  const int64_t before = memory_stats().live;
+  const int64_t before = memory_stats().peak;
   scaled_dot_product_attention(q, q, q, {.causal = true}).backward(g);
   EXPECT_LT(memory_stats().peak - before, kLength * kLength * 4 / 4);
 }
