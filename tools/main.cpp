@@ -148,6 +148,7 @@ int run(int argc, char** argv) {
   add_bayes_attn(app, status);
   add_depthlaw(app, status);
   add_reproduce(app, status);
+  add_grok(app, status);
   try {
     start_trace();
     app.parse(argc, argv);

@@ -182,6 +182,23 @@ std::string axes(const Area& a, const PlotOptions& o) {
   return s + text(0, 0, o.y_label, "middle", turn.c_str());
 }
 
+// Ranges of x as pale areas; every second one is darker, names stand in turn on two lines.
+std::string shaded(const Area& a, const std::vector<Span>& spans) {
+  std::string s, names;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    if (!a.x.shows(spans[i].from) || !a.x.shows(spans[i].to)) continue;
+    const double from = std::max(a.px(spans[i].from), a.left);
+    const double to = std::min(a.px(spans[i].to), a.right);
+    if (to <= from) continue;
+    s += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", from,
+        a.top, to - from, a.bottom - a.top, i % 2 ? "#e2e2e2" : "#f2f2f2");
+    names += text((from + to) / 2, a.top + 13 + 13 * double(i % 2), spans[i].label, "middle",
+                  "fill=\"#555\" font-style=\"italic\"");
+  }
+  return s + names;
+}
+
 // One series without its label; `end` becomes the place of its last point.
 struct Place {
   double x, y;
@@ -194,6 +211,9 @@ std::string series(const Area& a, const Line& l, size_t k, Place& end) {
     end = {a.px(l.x[i]), a.py(l.y[i])};
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", end.x, end.y);
     if (l.points) marks += marker(end.x, end.y, k, shade);
+    if (i < l.names.size()) {
+      marks += text(end.x + 5, end.y - 4, l.names[i], "start", "font-size=\"10\"");
+    }
     const bool bar = i < l.low.size() && i < l.high.size();
     if (!bar || !a.y.shows(l.low[i]) || !a.y.shows(l.high[i])) continue;
     marks += fmt::format(
@@ -210,7 +230,7 @@ std::string series(const Area& a, const Line& l, size_t k, Place& end) {
 }  // namespace
 
 std::string line_plot(const std::vector<Line>& lines, const PlotOptions& o) {
-  Area a{{o.log_x}, {o.log_y}, 64, o.width - 110., 36, o.height - 48.};
+  Area a{{o.log_x}, {o.log_y}, o.log_y ? 76. : 64., o.width - 110., 36, o.height - 48.};
   for (const Line& l : lines) {
     for (double v : l.x) a.x.include(v);
     for (const auto* list : {&l.y, &l.low, &l.high}) {
@@ -221,7 +241,8 @@ std::string line_plot(const std::vector<Line>& lines, const PlotOptions& o) {
   a.y.finish();
   if (o.equal) equalise(a.x, a.y, a.right - a.left, a.bottom - a.top);
   std::string s = head(o.width, o.height) +
-                  text(a.left, 20, o.title, "start", "font-weight=\"bold\"") + axes(a, o);
+                  text(a.left, 20, o.title, "start", "font-weight=\"bold\"") + shaded(a, o.spans) +
+                  axes(a, o);
   std::vector<double> label_rows;
   for (size_t k = 0; k < lines.size(); ++k) {
     Place end{-1, 0};

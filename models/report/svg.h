@@ -8,15 +8,22 @@ struct Line {
   std::string label;
   std::vector<double> x, y;
   bool dashed = false;
-  bool points = false;            // marks at the points instead of a line
-  std::vector<double> low, high;  // intervals of y as bars, where given
-  int shade = -1;                 // one of six greys; -1: by the place in the list
+  bool points = false;             // marks at the points instead of a line
+  std::vector<double> low, high;   // intervals of y as bars, where given
+  int shade = -1;                  // one of six greys; -1: by the place in the list
+  std::vector<std::string> names;  // of points, beside them
+};
+// A range of x, shaded and named at the top.
+struct Span {
+  std::string label;
+  double from = 0, to = 0;
 };
 struct PlotOptions {
   std::string title, x_label, y_label;
   bool log_x = false, log_y = false;
   bool equal = false;  // one unit is as long in x as in y
   int width = 640, height = 400;
+  std::vector<Span> spans;
 };
 // A line plot as SVG: axes with names, labels at the ends of the lines, grey values and dashes that
 // survive printing.

@@ -4,11 +4,12 @@
 #include <cutaway/core/error.h>
 #include <cutaway/models/bayes_attention/statements.h>
 #include <cutaway/models/depth_law/statements.h>
+#include <cutaway/models/grokking/reproduce.h>
 
 namespace cutaway::reproduce {
 
 const std::vector<Study>& studies() {
-  static const std::vector<Study> list = {bayes::kStudy, depth::kStudy};
+  static const std::vector<Study> list = {grokking::kStudy, bayes::kStudy, depth::kStudy};
   return list;
 }
 
