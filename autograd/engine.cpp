@@ -6,6 +6,7 @@
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/node.h>
 #include <cutaway/autograd/ops.h>
+#include <cutaway/autograd/record_watch.h>
 #include <cutaway/core/trace.h>
 
 namespace cutaway {
@@ -206,6 +207,7 @@ void Engine::accumulate_leaf(State& s) {
   if (s.gradients.empty() || !s.gradients[0].defined()) return;
   auto slot = s.node->leaf.lock();
   if (!slot) return;
+  if (recording_somewhere()) [[unlikely]] detail::gradient_used(slot);
   Tensor grad = std::move(s.gradients[0]);
   if (!slot->grad.defined()) {
     slot->grad = own(std::move(grad), create_graph_);
@@ -284,7 +286,10 @@ void Engine::run(const std::vector<Edge>& roots, const Tensors& upstreams,
     ready.pop();
     State& s = *map_.find(n);
     const bool reached = !s.gradients.empty();
-    if (reached && n->hooks) apply_hooks(s);
+    if (reached && n->hooks) {
+      if (recording_somewhere()) [[unlikely]] recording::refuse(n->name(), "has hooks");
+      apply_hooks(s);
+    }
     if (capture_ && reached) {
       auto t = std::lower_bound(targets.begin(), targets.end(), n,
                                 [](const Target& a, Node* b) { return a.node < b; });

@@ -5,6 +5,7 @@
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/node.h>
 #include <cutaway/autograd/ops.h>
+#include <cutaway/autograd/record_watch.h>
 #include <cutaway/core/alloc/pool.h>
 
 namespace cutaway {
@@ -76,6 +77,7 @@ Tensor& Tensor::set_requires_grad(bool on) {
                         "use detach()");
   }
   if (!on && !impl_->meta) return *this;
+  if (impl_->meta && impl_->meta->requires_grad != on) detail::note_state_change();
   AutogradMeta& meta = need_meta(*this);
   meta.requires_grad = on;
   if (!on) meta.node = {};
@@ -86,7 +88,9 @@ bool Tensor::is_leaf() const { return !checked()->meta || impl_->meta->is_leaf; 
 
 Tensor Tensor::grad() const {
   const AutogradMeta* meta = checked()->meta;
-  return meta && meta->grad ? meta->grad->grad : Tensor();
+  if (!meta || !meta->grad) return {};
+  if (recording_somewhere()) [[unlikely]] detail::gradient_used(meta->grad);
+  return meta->grad->grad;
 }
 
 void Tensor::set_grad(const Tensor& grad) {
@@ -98,11 +102,15 @@ void Tensor::set_grad(const Tensor& grad) {
                                      cutaway::to_string(sizes()) + " " + name_of(dtype()));
   }
   if (!grad.defined() && !checked()->meta) return;
-  need_slot(need_meta(*this), impl_).grad = grad;
+  GradSlot& slot = need_slot(need_meta(*this), impl_);
+  if (recording_somewhere()) [[unlikely]] detail::gradient_replaced(impl_->meta->grad);
+  slot.grad = grad;
 }
 
 void Tensor::zero_grad() {
-  if (checked()->meta && impl_->meta->grad) impl_->meta->grad->grad = Tensor();
+  if (!checked()->meta || !impl_->meta->grad) return;
+  if (recording_somewhere()) [[unlikely]] detail::gradient_replaced(impl_->meta->grad);
+  impl_->meta->grad->grad = Tensor();
 }
 
 void Tensor::retain_grad() {
@@ -125,6 +133,7 @@ void Tensor::set_data(const Tensor& value) {
     throw AutogradError("set_data", "only leaves can get new values; this is a result of an op",
                         "assign the handle instead");
   }
+  detail::note_state_change();
   if (from->storage) from->storage->retain();
   if (to->storage) to->storage->drop();
   to->storage = from->storage;

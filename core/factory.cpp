@@ -7,6 +7,7 @@
 #include <cutaway/core/error.h>
 #include <cutaway/core/kernels/pointwise.h>
 #include <cutaway/core/pointwise_args.h>
+#include <cutaway/core/record/hook.h>
 #include <cutaway/core/tensor.h>
 #include <cutaway/core/tensor_ops.h>
 
@@ -31,6 +32,7 @@ int64_t checked_bytes(const char* op, const Shape& sizes, DType dtype) {
 
 // A tensor made on the host, moved where the options say; frees nothing, keeps no history.
 Tensor place(const Tensor& host, Opts opts) {
+  if (recording_somewhere()) [[unlikely]] recording::constant(host);
   Tensor out = cast_raw(host, opts.dtype);
   if (opts.device.kind != DeviceKind::cpu) {
     const Tensor dense = out;
@@ -105,6 +107,7 @@ Tensor full(const Shape& sizes, Scalar value, Opts opts) {
 }
 
 Tensor zeros(const Shape& sizes, Opts opts) {
+  if (recording_somewhere()) [[unlikely]] return full(sizes, 0, opts);  // a kernel is recorded
   Tensor t = empty(sizes, opts);
   if (t.device().kind != DeviceKind::cpu) return t.is_meta() ? t : full(sizes, 0, opts);
   if (t.numel()) std::memset(t.raw(), 0, size_t(t.numel() * size_of(opts.dtype)));
@@ -140,6 +143,7 @@ Tensor tensor(std::initializer_list<double> values, const Shape& sizes, Opts opt
 Tensor index_tensor(std::span<const int64_t> values) {
   Tensor t = empty({int64_t(values.size())}, {.dtype = DType::i64});
   std::copy(values.begin(), values.end(), t.data<int64_t>());
+  if (recording_somewhere()) [[unlikely]] recording::constant(t);
   return t;
 }
 

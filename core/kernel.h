@@ -1,6 +1,7 @@
 #pragma once
 #include <cutaway/core/device.h>
 #include <cutaway/core/dtype.h>
+#include <cutaway/core/record/hook.h>
 
 namespace cutaway {
 
@@ -14,6 +15,7 @@ void initialize_kernels();
 // results, statistics and scratch that a kernel writes are tensors of that device. The exceptions
 // are small tables and counters whose declaration says `host`: they are host memory on every
 // device, a device kernel takes a copy of them before it starts or writes them when it is done.
+// visit_args() beside each struct names all of them, for recorded steps.
 
 // One kernel: a row of the kernel table, indexed by device kind and dtype. Args is a plain struct
 // of pointers, sizes and strides. Declared in core/kernels/*.h, filled by register functions.
@@ -36,7 +38,13 @@ struct Kernel {
   }
   // Runs the kernel; raises DTypeError or DeviceError when there is none.
   void operator()(Device device, DType dtype, const Args& args) {
-    find(device.kind, dtype)(args);
+    const Fn fn = find(device.kind, dtype);
+    if (recording_somewhere()) [[unlikely]] {
+      detail::record_kernel(name, device, dtype, reinterpret_cast<AnyKernel>(fn), &args,
+                            detail::kArgsInfo<Args>);
+    } else {
+      fn(args);
+    }
   }
   void set(DeviceKind kind, DType dtype, Fn fn) {
     __atomic_store_n(&table[static_cast<int>(kind)][static_cast<int>(dtype)], fn, __ATOMIC_RELEASE);

@@ -8,6 +8,7 @@
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/math/philox.h>
+#include <cutaway/core/record/hook.h>
 
 namespace cutaway {
 namespace {
@@ -29,9 +30,13 @@ void manual_seed(uint64_t seed) {
 }
 
 Generator draw(int64_t n) {
-  const std::lock_guard lock(shared_mutex);
-  Generator at = shared_generator;
-  at.offset = shared_generator.reserve(n);
+  Generator at;
+  {
+    const std::lock_guard lock(shared_mutex);
+    at = shared_generator;
+    at.offset = shared_generator.reserve(n);
+  }
+  if (recording_somewhere()) [[unlikely]] detail::record_draw(at, n);
   return at;
 }
 

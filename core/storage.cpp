@@ -5,6 +5,7 @@
 
 #include <cutaway/core/alloc/pool.h>
 #include <cutaway/core/error.h>
+#include <cutaway/core/record/hook.h>
 
 namespace cutaway {
 namespace {
@@ -14,6 +15,7 @@ static_assert(sizeof(Storage) <= kHeader);
 
 // Host storages are one block: header, then data.
 void release_host(Storage* s) noexcept {
+  if (recording_somewhere()) [[unlikely]] detail::record_freed(s);
   const int64_t bytes = s->bytes;
   s->~Storage();
   pool_free(s, kHeader + bytes);
@@ -51,6 +53,7 @@ Storage* make_storage(Device device, int64_t bytes) {
 #ifndef NDEBUG
     std::memset(s->data, 0xff, size_t(bytes));  // what is read before it is written shows as NaN
 #endif
+    if (recording_somewhere()) [[unlikely]] detail::record_made(s);
     return s;
   }
   Storage* s = new (pool_allocate(kHeader)) Storage;

@@ -6,6 +6,7 @@
 #include <cutaway/core/element.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/math/half.h>
+#include <cutaway/core/record/hook.h>
 #include <cutaway/core/tensor_ops.h>
 
 namespace cutaway {
@@ -65,6 +66,7 @@ Tensor host_copy(const char* op, const Tensor& t) {
   if (t.is_meta()) {
     throw DeviceError(op, "meta tensors have sizes only, no values; got " + to_string(t.sizes()));
   }
+  if (recording_somewhere()) [[unlikely]] recording::refuse(op, "reads values on the host");
   Tensor dense = contiguous_raw(t);
   if (t.device().kind == DeviceKind::cpu) return dense;
   Tensor host = empty(t.sizes(), {.dtype = t.dtype()});
@@ -103,6 +105,7 @@ int64_t Tensor::size(int64_t dim) const {
 void* Tensor::raw() const {
   const TensorImpl* i = checked();
   if (!i->storage || !i->storage->data) return nullptr;
+  if (recording_somewhere()) [[unlikely]] detail::record_used(i->storage);
   return static_cast<char*>(i->storage->data) + i->layout.offset * size_of(i->dtype);
 }
 

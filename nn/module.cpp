@@ -9,6 +9,7 @@
 #include <typeindex>
 
 #include <cutaway/autograd/autograd.h>
+#include <cutaway/core/record/hook.h>
 #include <cutaway/core/error.h>
 
 namespace cutaway::nn {
@@ -169,7 +170,10 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
 }
 
 Module& Module::train(bool on) {
-  for (auto& [name, m] : named_modules()) m->training_ = on;
+  for (auto& [name, m] : named_modules()) {
+    if (m->training_ != on) cutaway::detail::note_state_change();
+    m->training_ = on;
+  }
   return *this;
 }
 

@@ -52,6 +52,7 @@ struct DeviceAttrs {
 void copy_between(const Tensor& to, const Tensor& from) {
   const int64_t bytes = from.numel() * size_of(from.dtype());
   const Device a = from.device(), b = to.device();
+  if (recording_somewhere()) [[unlikely]] recording::refuse("to", "moves values between devices");
   if (bytes == 0 || b.kind == DeviceKind::meta) return;
   if (a.kind == DeviceKind::meta) {
     throw DeviceError("to_device", "meta tensors have sizes only, no values to move; got " +

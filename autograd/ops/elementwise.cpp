@@ -54,6 +54,7 @@ void set_constants(PointwiseArgs& a, const Constants* s) {
 
 void* values_of(const TensorImpl& t) {
   if (!t.storage || !t.storage->data) return nullptr;
+  if (recording_somewhere()) [[unlikely]] detail::record_used(t.storage);
   return static_cast<char*>(t.storage->data) + t.layout.offset * size_of(t.dtype);
 }
 
@@ -182,6 +183,9 @@ bool any_equal(const Tensor& t, int64_t value) {
   p.integer[0] = value;
   p.scalar[0] = double(value);
   kernels::eq_scalar(t.device(), t.dtype(), p);
+  if (recording_somewhere()) [[unlikely]] {
+    recording::refuse(context().op, "looks for forbidden values on the host");
+  }
   if (t.device() == kCpu) return std::memchr(hit.raw(), 1, size_t(hit.numel())) != nullptr;
   const Tensor found = empty({}, {.dtype = DType::boolean, .device = t.device()});
   kernels::any(t.device(), DType::boolean, reduce_args(hit, found, (1u << hit.dim()) - 1));

@@ -34,6 +34,26 @@ struct AttentionArgs {
   void* dv = nullptr;
 };
 
+inline void visit_args(ArgumentVisitor& v, AttentionArgs& a) {
+  v.numbers({{"batch", a.batch}, {"queries", a.queries}, {"keys", a.keys}, {"depth", a.depth}});
+  v.reads(a.q);
+  v.reads(a.k);
+  v.reads(a.v);
+  v.reads(a.allowed);
+  v.reads(a.added);
+  if (a.upstream) {
+    v.reads(a.upstream);
+    v.reads(a.o);
+    v.reads(a.lse);
+  } else {
+    v.writes(a.o);
+    v.writes(a.lse);
+  }
+  v.writes(a.dq);
+  v.writes(a.dk);
+  v.writes(a.dv);
+}
+
 namespace kernels {
 inline constinit Kernel<AttentionArgs> attention{"attention"};
 inline constinit Kernel<AttentionArgs> attention_backward{"attention_backward"};

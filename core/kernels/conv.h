@@ -17,6 +17,15 @@ struct ConvArgs {
   void* result = nullptr;
 };
 
+inline void visit_args(ArgumentVisitor& v, ConvArgs& a) {
+  v.numbers({{"n", a.n}, {"c", a.c}, {"k", a.k}, {"h", a.out[1]}, {"w", a.out[2]}});
+  v.reads(a.x);
+  v.reads(a.w);
+  v.reads(a.bias);
+  v.reads(a.g);
+  v.writes(a.result);
+}
+
 namespace kernels {
 inline constinit Kernel<ConvArgs> conv_forward{"conv"};
 inline constinit Kernel<ConvArgs> conv_input_grad{"conv_input_grad"};

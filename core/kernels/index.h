@@ -80,6 +80,45 @@ struct NonzeroArgs {
   int64_t* out = nullptr;
 };
 
+inline void visit_args(ArgumentVisitor& v, BoundsArgs& a) {
+  v.numbers({{"n", a.n}, {"low", a.low}, {"high", a.high}});
+  v.reads(a.index);
+  v.host_result(a.found, 1);
+}
+inline void visit_args(ArgumentVisitor& v, GatherArgs& a) {
+  v.sizes(a.sizes, a.rank);
+  v.reads(a.index);
+  v.reads(a.in);
+  v.writes(a.out);
+}
+inline void visit_args(ArgumentVisitor& v, ScatterArgs& a) {
+  v.sizes(a.sizes, a.rank);
+  v.reads(a.index);
+  v.reads(a.src);
+  v.reads(a.value);
+  v.changes(a.out);
+}
+inline void visit_args(ArgumentVisitor& v, ScatterReduceArgs& a) {
+  visit_args(v, static_cast<ScatterArgs&>(a));
+  v.writes(a.counts);
+}
+inline void visit_args(ArgumentVisitor& v, TakeRowsArgs& a) {
+  v.numbers({{"outer", a.outer}, {"n", a.n}, {"count", a.count}, {"inner", a.inner}});
+  v.reads(a.index);
+  v.reads(a.in);
+  v.writes(a.out);
+}
+inline void visit_args(ArgumentVisitor& v, ReduceRowsArgs& a) {
+  visit_args(v, static_cast<TakeRowsArgs&>(a));
+  v.writes(a.counts);
+}
+inline void visit_args(ArgumentVisitor& v, NonzeroArgs& a) {
+  v.numbers({{"n", a.n}});
+  v.reads(a.in);
+  v.writes(a.counts);
+  v.writes(a.out);
+}
+
 namespace kernels {
 inline constinit Kernel<BoundsArgs> index_bounds{"index_bounds"};  // type i64
 inline constinit Kernel<GatherArgs> gather{"gather"};

@@ -23,6 +23,18 @@ struct CrossEntropyArgs {
   bool mean = true;         // divided by the sum of weight_target, for soft targets by the rows
 };
 
+inline void visit_args(ArgumentVisitor& v, CrossEntropyArgs& a) {
+  v.numbers({{"outer", a.outer}, {"classes", a.classes}, {"inner", a.inner}});
+  v.reads(a.x);
+  v.reads(a.target);
+  v.reads(a.soft);
+  v.reads(a.weight);
+  v.reads(a.upstream);
+  v.writes(a.y);
+  a.grad ? v.reads(a.stats) : v.writes(a.stats);
+  v.writes(a.grad);
+}
+
 namespace kernels {
 inline constinit Kernel<CrossEntropyArgs> cross_entropy{"cross_entropy"};
 inline constinit Kernel<CrossEntropyArgs> cross_entropy_backward{"cross_entropy_backward"};

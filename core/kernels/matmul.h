@@ -29,6 +29,19 @@ struct ColumnSumArgs {
   void* out = nullptr;
 };
 
+inline void visit_args(ArgumentVisitor& v, MatmulArgs& a) {
+  v.numbers({{"batch", a.batch}, {"m", a.m}, {"n", a.n}, {"k", a.k}});
+  v.reads(a.a);
+  v.reads(a.b);
+  v.reads(a.bias);
+  a.beta == 0 ? v.writes(a.c) : v.changes(a.c);
+}
+inline void visit_args(ArgumentVisitor& v, ColumnSumArgs& a) {
+  v.numbers({{"rows", a.rows}, {"columns", a.columns}});
+  v.reads(a.in);
+  v.writes(a.out);
+}
+
 namespace kernels {
 // 16-bit types multiply and add in f32 and round once; integers wrap around.
 inline constinit Kernel<MatmulArgs> matmul{"matmul"};

@@ -50,6 +50,40 @@ struct RunningArgs {
   int64_t n = 0;
 };
 
+inline void visit_args(ArgumentVisitor& v, ChannelArgs& a) {
+  v.numbers({{"rows", a.rows}, {"width", a.width}, {"channels", a.channels}});
+  v.reads(a.in);
+  v.reads(a.grad);
+  v.reads(a.center);
+  v.reads(a.scale);
+  v.reads(a.shift);
+  v.reads(a.grad_scale);
+  v.writes(a.out);
+  v.writes(a.sum);
+  v.writes(a.dot);
+}
+inline void visit_args(ArgumentVisitor& v, ChannelTermsArgs& a) {
+  v.numbers({{"channels", a.channels}});
+  v.reads(a.mean);
+  v.reads(a.var);
+  a.var ? v.writes(a.rstd) : v.reads(a.rstd);
+  v.reads(a.weight);
+  v.reads(a.bias);
+  v.reads(a.sum);
+  v.reads(a.dot);
+  v.writes(a.center);
+  v.writes(a.scale);
+  v.writes(a.shift);
+  v.writes(a.grad_scale);
+  v.writes(a.grad_weight);
+  v.writes(a.grad_bias);
+}
+inline void visit_args(ArgumentVisitor& v, RunningArgs& a) {
+  v.numbers({{"n", a.n}});
+  v.changes(a.running);
+  v.reads(a.value);
+}
+
 namespace kernels {
 // f64: mean into `out`, Σ (x − mean)² / count into `out2`.
 inline constinit Kernel<ReduceArgs> moments{"moments"};

@@ -56,6 +56,25 @@ struct OptimScalarsArgs {
   double beta1 = 0, beta2 = 0;
 };
 
+inline void visit_args(ArgumentVisitor& v, OptimListArgs& a) {
+  v.host(a.list, a.count);
+  int64_t elements = 0;
+  for (int64_t i = 0; i < a.count; ++i) {
+    OptimArgs& one = const_cast<OptimArgs&>(a.list[i]);
+    elements += one.n;
+    v.changes(one.param);
+    v.reads(one.grad);
+    v.reads(one.scalars);
+    for (void*& state : one.state) v.changes(state);
+  }
+  v.numbers({{"parameters", a.count}, {"elements", elements}});
+}
+inline void visit_args(ArgumentVisitor& v, OptimScalarsArgs& a) {
+  v.numbers({{"parameters", a.count}});
+  v.changes(a.rows);
+  v.reads(a.common);
+}
+
 namespace kernels {
 inline constinit Kernel<OptimListArgs> sgd_step{"sgd_step"};
 inline constinit Kernel<OptimListArgs> adam_step{"adam_step"};

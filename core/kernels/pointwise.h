@@ -22,6 +22,12 @@ struct PointwiseArgs {
   PointwiseArgs() {}  // leaves sizes and strides alone: this struct is made for every small op
 };
 
+inline void visit_args(ArgumentVisitor& v, PointwiseArgs& a) {
+  v.sizes(a.sizes, a.rank);
+  for (const void*& in : a.in) v.reads(in);
+  v.writes(a.out);
+}
+
 using PointwiseKernel = Kernel<PointwiseArgs>;
 
 namespace kernels {

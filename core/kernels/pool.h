@@ -29,6 +29,24 @@ struct PlaneIndexArgs {
   void* result = nullptr;
 };
 
+inline void visit_args(ArgumentVisitor& v, PoolArgs& a) {
+  v.numbers({{"planes", a.planes}, {"h", a.out[1]}, {"w", a.out[2]}});
+  for (int d = 0; d < 3; ++d) {
+    v.host(a.begin[d], a.out[d]);
+    v.host(a.end[d], a.out[d]);
+    v.host(a.divisor[d], a.out[d]);
+  }
+  v.reads(a.x);
+  v.writes(a.result);
+  v.writes(a.indices);
+}
+inline void visit_args(ArgumentVisitor& v, PlaneIndexArgs& a) {
+  v.numbers({{"planes", a.planes}, {"in", a.in}, {"out", a.out}});
+  v.reads(a.indices);
+  v.reads(a.from);
+  v.writes(a.result);
+}
+
 namespace kernels {
 inline constinit Kernel<PoolArgs> max_pool{"max_pool"};
 inline constinit Kernel<PoolArgs> avg_pool{"avg_pool"};

@@ -18,6 +18,13 @@ struct RandomArgs {
   uint64_t range = 0;
 };
 
+inline void visit_args(ArgumentVisitor& v, RandomArgs& a) {
+  v.numbers({{"n", a.n}});
+  v.random(a.seed, a.stream, a.offset);
+  v.reads(a.in);
+  v.writes(a.out);
+}
+
 namespace kernels {
 // Uniform in [a, b).
 inline constinit Kernel<RandomArgs> random_uniform{"random_uniform"};

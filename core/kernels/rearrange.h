@@ -63,6 +63,45 @@ struct ColumnsArgs {
   int64_t kernel[2] = {}, stride[2] = {}, padding[2] = {}, dilation[2] = {};
 };
 
+inline void visit_args(ArgumentVisitor& v, TriangleArgs& a) {
+  v.numbers({{"count", a.count}, {"rows", a.rows}, {"columns", a.columns}});
+  v.reads(a.in);
+  v.writes(a.out);
+}
+inline void visit_args(ArgumentVisitor& v, ConcatArgs& a) {
+  v.numbers({{"inputs", a.count}, {"rows", a.rows}});
+  v.host(a.in, a.count);
+  v.host(a.row_bytes, a.count);
+  for (int64_t i = 0; i < a.count; ++i) v.reads(const_cast<const void*&>(a.in[i]));
+  v.writes(a.out);
+}
+inline void visit_args(ArgumentVisitor& v, RemapArgs& a) {
+  v.sizes(a.out_sizes, a.rank);
+  for (int d = 0; d < a.rank; ++d) v.host(a.map[d], a.out_sizes[d]);
+  v.reads(a.in);
+  v.reads(a.fill);
+  v.writes(a.out);
+}
+inline void visit_args(ArgumentVisitor& v, RemapSumArgs& a) {
+  v.sizes(a.in_sizes, a.rank);
+  for (int d = 0; d < a.rank; ++d) {
+    if (a.starts[d]) v.host(a.places[d], a.starts[d][a.in_sizes[d]]);
+    v.host(a.starts[d], a.in_sizes[d] + 1);
+  }
+  v.reads(a.out);
+  v.writes(a.in);
+}
+inline void visit_args(ArgumentVisitor& v, WindowSumArgs& a) {
+  v.numbers({{"outer", a.outer}, {"n", a.n}, {"inner", a.inner}, {"windows", a.windows}});
+  v.reads(a.in);
+  v.writes(a.out);
+}
+inline void visit_args(ArgumentVisitor& v, ColumnsArgs& a) {
+  v.numbers({{"planes", a.planes}, {"h", a.height}, {"w", a.width}});
+  v.reads(a.in);
+  v.writes(a.out);
+}
+
 namespace kernels {
 inline constinit Kernel<TriangleArgs> triangle{"triangle"};
 inline constinit Kernel<ConcatArgs> concat{"concat"};

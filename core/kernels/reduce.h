@@ -43,6 +43,27 @@ struct ProdGradArgs {
   int64_t outer = 1, n = 1;
 };
 
+inline void visit_args(ArgumentVisitor& v, ReduceArgs& a) {
+  v.numbers({{"outputs", a.outputs}, {"count", a.count}});
+  v.reads(a.in);
+  v.reads(a.value);
+  v.reads(a.context);
+  v.writes(a.out);
+  v.writes(a.out2);
+}
+inline void visit_args(ArgumentVisitor& v, MedianArgs& a) {
+  v.numbers({{"outer", a.outer}, {"n", a.n}, {"inner", a.inner}});
+  v.reads(a.in);
+  v.writes(a.value);
+  v.writes(a.index);
+}
+inline void visit_args(ArgumentVisitor& v, ProdGradArgs& a) {
+  v.numbers({{"outer", a.outer}, {"n", a.n}});
+  v.reads(a.in);
+  v.reads(a.upstream);
+  v.writes(a.grad);
+}
+
 namespace kernels {
 // Floating types accumulate in f64 and round once; integers and bool give i64 and wrap.
 inline constinit Kernel<ReduceArgs> sum{"sum"};

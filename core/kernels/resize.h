@@ -16,6 +16,17 @@ struct ResizeArgs {
   void* result = nullptr;
 };
 
+inline void visit_args(ArgumentVisitor& v, ResizeArgs& a) {
+  v.numbers({{"planes", a.planes}, {"h", a.out[1]}, {"w", a.out[2]}});
+  for (int d = 0; d < 3; ++d) {
+    v.host(a.low[d], a.out[d]);
+    v.host(a.high[d], a.out[d]);
+    v.host(a.share[d], a.out[d]);
+  }
+  v.reads(a.from);
+  v.writes(a.result);
+}
+
 namespace kernels {
 inline constinit Kernel<ResizeArgs> resize{"interpolate"};
 inline constinit Kernel<ResizeArgs> resize_grad{"interpolate_grad"};

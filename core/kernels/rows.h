@@ -26,6 +26,25 @@ struct RowNormArgs {
   double eps = 0;
 };
 
+inline void visit_args(ArgumentVisitor& v, SoftmaxArgs& a) {
+  v.numbers({{"outer", a.outer}, {"n", a.n}, {"inner", a.inner}});
+  v.reads(a.in);
+  v.reads(a.grad);
+  v.writes(a.out);
+}
+inline void visit_args(ArgumentVisitor& v, RowNormArgs& a) {
+  v.numbers({{"rows", a.rows}, {"width", a.width}});
+  v.reads(a.in);
+  v.reads(a.weight);
+  v.reads(a.bias);
+  a.grad ? v.reads(a.mean) : v.writes(a.mean);
+  a.grad ? v.reads(a.rstd) : v.writes(a.rstd);
+  v.reads(a.grad);
+  v.writes(a.out);
+  v.writes(a.grad_weight);
+  v.writes(a.grad_bias);
+}
+
 namespace kernels {
 inline constinit Kernel<SoftmaxArgs> softmax{"softmax"};
 inline constinit Kernel<SoftmaxArgs> log_softmax{"log_softmax"};

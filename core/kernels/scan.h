@@ -15,6 +15,14 @@ struct ScanArgs {
   bool shifted = false;    // linear_scan: the factor stands at the element before
 };
 
+inline void visit_args(ArgumentVisitor& v, ScanArgs& a) {
+  v.numbers({{"outer", a.outer}, {"n", a.n}, {"inner", a.inner}});
+  v.reads(a.in);
+  v.reads(a.factor);
+  v.writes(a.out);
+  v.writes(a.index);
+}
+
 namespace kernels {
 // Floating types accumulate in f64, each result rounds once; integers and bool give i64 and wrap.
 inline constinit Kernel<ScanArgs> cumsum{"cumsum"};

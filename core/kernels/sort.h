@@ -37,6 +37,28 @@ struct SearchArgs {
   bool right = false;
 };
 
+inline void visit_args(ArgumentVisitor& v, SortArgs& a) {
+  v.numbers({{"outer", a.outer}, {"n", a.n}, {"inner", a.inner}, {"k", a.k}});
+  v.reads(a.in);
+  v.writes(a.values);
+  v.writes(a.indices);
+}
+inline void visit_args(ArgumentVisitor& v, UniqueArgs& a) {
+  v.numbers({{"n", a.n}});
+  v.reads(a.sorted);
+  v.reads(a.order);
+  v.writes(a.values);
+  v.writes(a.inverse);
+  v.writes(a.counts);
+  v.host_result(a.groups, 1);
+}
+inline void visit_args(ArgumentVisitor& v, SearchArgs& a) {
+  v.numbers({{"rows", a.rows}, {"n", a.n}, {"m", a.m}});
+  v.reads(a.sorted);
+  v.reads(a.values);
+  v.writes(a.out);
+}
+
 namespace kernels {
 inline constinit Kernel<SortArgs> sort{"sort"};
 inline constinit Kernel<UniqueArgs> unique{"unique"};

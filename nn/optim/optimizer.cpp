@@ -1,13 +1,18 @@
 #include <cutaway/nn/optim/optimizer.h>
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/error.h>
+#include <cutaway/core/kernels/pointwise.h>
+#include <cutaway/core/record/hook.h>
 #include <cutaway/core/tensor_ops.h>
 #include <cutaway/core/trace.h>
 
@@ -31,9 +36,11 @@ void require(bool good, const char* op, const char* what, double got, const char
 // differ.
 class Batch {
  public:
-  explicit Batch(Kernel<OptimListArgs>& kernel) : kernel_(kernel) {}
+  // renew(i, args) gives the arguments of the i-th parameter in a replay of a recorded step.
+  using Renew = std::function<void(size_t i, OptimArgs& args)>;
+  Batch(Kernel<OptimListArgs>& kernel, Renew renew) : kernel_(kernel), renew_(std::move(renew)) {}
 
-  void add(const Tensor& p, const Tensor& grad, const OptimArgs& args) {
+  void add(size_t index, const Tensor& p, const Tensor& grad, const OptimArgs& args) {
     const bool joins = list_.empty() || (p.dtype() == alive_.front().dtype() &&
                                          p.device() == alive_.front().device());
     if (!joins || !storages_.insert(p.storage()).second) run();
@@ -41,19 +48,32 @@ class Batch {
     alive_.push_back(p);
     alive_.push_back(grad);
     list_.push_back(args);
+    indices_.push_back(index);
   }
   void run() {
     if (list_.empty()) return;
+    if (recording::active()) {
+      recording::renew_next([renew = renew_, indices = indices_](void* args) {
+        const auto& a = *static_cast<const OptimListArgs*>(args);
+        for (size_t k = 0; k < indices.size(); ++k) {
+          renew(indices[k], const_cast<OptimArgs&>(a.list[k]));
+        }
+        return true;
+      });
+    }
     kernel_(alive_.front().device(), alive_.front().dtype(),
             {list_.data(), static_cast<int64_t>(list_.size())});
     list_.clear();
+    indices_.clear();
     alive_.clear();
     storages_.clear();
   }
 
  private:
   Kernel<OptimListArgs>& kernel_;
+  Renew renew_;
   std::vector<OptimArgs> list_;
+  std::vector<size_t> indices_;
   std::vector<Tensor> alive_;
   std::set<const void*> storages_;
 };
@@ -159,7 +179,7 @@ void Optimizer::step() {
   const trace::Range range(name());
   NoGradGuard no_grad;
   if (capturable()) advance_scalars();
-  Batch batch(kernel());
+  Batch batch(kernel(), [this](size_t i, OptimArgs& args) { renew_arguments(i, args); });
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& p = parameters_[i].value;
     const Tensor g = p.grad();
@@ -169,7 +189,7 @@ void Optimizer::step() {
     const Tensor dense = contiguous_raw(p);
     OptimArgs args = arguments(dense, grad, states_[i]);
     if (capturable()) args.scalars = scalar_row(i);
-    batch.add(dense, grad, args);
+    batch.add(i, dense, grad, args);
     if (!p.is_contiguous()) {
       batch.run();
       copy_elements(p, dense);
@@ -177,6 +197,19 @@ void Optimizer::step() {
     p.storage()->bump(name());
   }
   batch.run();
+}
+
+// Scalars and states may have changed since the step was recorded, memory of the others has not.
+void Optimizer::renew_arguments(size_t i, OptimArgs& args) {
+  const Tensor& p = parameters_[i].value;
+  ++states_[i].step;
+  void* const param = args.param;
+  const void* const grad = args.grad;
+  const double* const scalars = args.scalars;
+  args = arguments(p, p, states_[i]);
+  args.scalars = scalars;
+  args.param = param;
+  args.grad = grad;
 }
 
 void Optimizer::zero_grad() {
@@ -324,14 +357,22 @@ OptimArgs Adam::arguments(const Tensor& p, const Tensor& g, State& s) {
   return a;
 }
 
-double grad_norm(const NamedTensors& parameters, double p) {
-  NoGradGuard no_grad;
+namespace {
+
+// Norms of the single gradients, f64.
+Tensors single_norms(const NamedTensors& parameters, double p) {
   if (!(p > 0)) throw ValueError("grad_norm", fmt::format("p must be positive; got {}", p));
-  double total = 0;
+  Tensors norms;
   for (const Named& named : parameters) {
     const Tensor g = named.value.grad();
-    if (!g.defined() || g.numel() == 0) continue;
-    const double n = norm(g.to(DType::f64), {.p = p}).item();
+    if (g.defined() && g.numel() > 0) norms.push_back(norm(g.to(DType::f64), {.p = p}));
+  }
+  return norms;
+}
+
+double joined_norm(const std::vector<double>& norms, double p) {
+  double total = 0;
+  for (const double n : norms) {
     if (std::isinf(p)) {
       total = n > total || std::isnan(n) ? n : total;
     } else {
@@ -341,24 +382,66 @@ double grad_norm(const NamedTensors& parameters, double p) {
   return std::isinf(p) ? total : std::pow(total, 1 / p);
 }
 
+// What clipping found; renewed in every replay of a recorded step.
+struct Clipping {
+  double norm = 0, factor = 1;
+};
+
+Clipping clipping(double n, double max_norm, bool error_if_nonfinite) {
+  if (std::isfinite(n)) return {n, max_norm / (n + 1e-6)};
+  if (error_if_nonfinite) {
+    throw ValueError("clip_grad_norm", fmt::format("the total norm of the gradients is {}", n),
+                     "AnomalyGuard finds the op that made it");
+  }
+  return {n, 1};
+}
+
+}  // namespace
+
+double grad_norm(const NamedTensors& parameters, double p) {
+  NoGradGuard no_grad;
+  std::vector<double> norms;
+  for (const Tensor& n : single_norms(parameters, p)) norms.push_back(n.item());
+  return joined_norm(norms, p);
+}
+
 double clip_grad_norm(const NamedTensors& parameters, double max_norm, double p,
                       bool error_if_nonfinite) {
-  const double n = grad_norm(parameters, p);
-  if (!std::isfinite(n)) {
-    if (error_if_nonfinite) {
-      throw ValueError("clip_grad_norm", fmt::format("the total norm of the gradients is {}", n),
-                       "AnomalyGuard finds the op that made it");
-    }
-    return n;
-  }
-  const double factor = max_norm / (n + 1e-6);
-  if (factor >= 1) return n;
   NoGradGuard no_grad;
+  const Tensors norms = single_norms(parameters, p);
+  const auto found = std::make_shared<Clipping>();
+  std::vector<const Tensor*> reads;
+  bool on_host = true;
+  for (const Tensor& n : norms) {
+    reads.push_back(&n);
+    on_host = on_host && n.device() == kCpu;
+  }
+  if (on_host) {
+    recording::each_time("clip_grad_norm", reads,
+                         [=, count = norms.size()](const void* const* values) {
+                           std::vector<double> v;
+                           for (size_t i = 0; i < count; ++i) {
+                             v.push_back(*static_cast<const double*>(values[i]));
+                           }
+                           *found = clipping(joined_norm(v, p), max_norm, error_if_nonfinite);
+                         });
+  } else {
+    std::vector<double> v;
+    for (const Tensor& n : norms) v.push_back(n.item());
+    *found = clipping(joined_norm(v, p), max_norm, error_if_nonfinite);
+  }
+  const bool recorded = recording::active();
+  if (found->factor >= 1 && !recorded) return found->norm;
   for (const Named& named : parameters) {
     Tensor g = named.value.grad();
-    if (g.defined()) g.mul_(factor);
+    if (!g.defined()) continue;
+    recording::renew_next([found](void* args) {
+      static_cast<PointwiseArgs*>(args)->scalar[0] = found->factor;
+      return found->factor < 1;
+    });
+    g.mul_(std::min(found->factor, 1.0));  // a factor of 1 keeps all bits
   }
-  return n;
+  return found->norm;
 }
 
 void clip_grad_value(const NamedTensors& parameters, double limit) {

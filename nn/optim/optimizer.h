@@ -75,6 +75,8 @@ class Optimizer {
   void write_scalars(const std::vector<State>& states);
   // Copies into the moments there are, whose memory a recorded step holds.
   void keep_moments(std::vector<State>& loaded);
+  // Scalars and states for a replay of a recorded step.
+  void renew_arguments(size_t i, OptimArgs& args);
 
   NamedTensors parameters_;
   std::vector<State> states_;
