@@ -26,7 +26,10 @@ void GradientWatch::note(const std::shared_ptr<GradSlot>& slot, bool replaced) {
   }
   using Start = WatchedGradient::Start;
   const bool there = slot->grad.defined();
-  gradients.push_back({slot, replaced ? Start::any : there ? Start::same : Start::undefined,
+  gradients.push_back({slot,
+                       replaced ? Start::any
+                       : there  ? Start::same
+                                : Start::undefined,
                        there ? slot->grad.storage() : nullptr});
 }
 
@@ -85,9 +88,8 @@ bool matches(const CallForm& f, const Tensors& inputs) {
 
 CallForm form_of(const Tensors& inputs) {
   const Context& c = context();
-  CallForm f{.grad_enabled = c.grad_enabled,
-             .deterministic = c.deterministic,
-             .autocast = c.autocast};
+  CallForm f{
+      .grad_enabled = c.grad_enabled, .deterministic = c.deterministic, .autocast = c.autocast};
   for (const Tensor& t : inputs) {
     InputForm form;
     if (t.defined()) {
@@ -227,20 +229,20 @@ Plan* RecordedStep::State::find(const Tensors& inputs) {
 // Whether to record now; otherwise `why` says why not.
 bool RecordedStep::State::may_record(const Tensors& inputs) {
   const Context& c = context();
-  why = !options.enabled                ? "recording is switched off"
-        : !refused.empty()              ? refused
-        : c.anomaly                     ? "anomaly mode is on"
-        : trace::enabled()              ? "a trace is being taken"
-        : recording::active()           ? "another step is being recorded"
-                                        : "";
+  why = !options.enabled      ? "recording is switched off"
+        : !refused.empty()    ? refused
+        : c.anomaly           ? "anomaly mode is on"
+        : trace::enabled()    ? "a trace is being taken"
+        : recording::active() ? "another step is being recorded"
+                              : "";
   if (!why.empty()) return false;
   for (const Tensor& t : inputs) {
     if (t.defined() && !t.is_leaf()) why = "an input has a history";
     if (t.defined() && t.device() != kCpu) why = "an input is not on the CPU";
   }
   if (!why.empty()) return false;
-  const bool known = std::any_of(seen.begin(), seen.end(),
-                                 [&](const CallForm& f) { return matches(f, inputs); });
+  const bool known =
+      std::any_of(seen.begin(), seen.end(), [&](const CallForm& f) { return matches(f, inputs); });
   if (!known) {
     why = seen.empty() ? "first call" : "first call with inputs of these sizes and types";
     if (seen.size() >= 16) seen.erase(seen.begin());
@@ -284,14 +286,17 @@ Tensors RecordedStep::State::record(const Tensors& inputs) {
     return out;
   }
   why = "recorded";
-  plan.program = std::make_unique<Program>(std::move(tape), recording::ProgramOptions{options.fuse});
+  plan.program =
+      std::make_unique<Program>(std::move(tape), recording::ProgramOptions{options.fuse});
   plan.watched = std::move(watch.gradients);
   for (const Tensor& t : out) {
-    plan.results.push_back({t.defined() ? plan.program->find_result(t.storage()) : -1, plain(t), {}});
+    plan.results.push_back(
+        {t.defined() ? plan.program->find_result(t.storage()) : -1, plain(t), {}});
   }
   for (const WatchedGradient& w : plan.watched) {
     const Tensor& g = w.slot->grad;
-    plan.gradients.push_back({g.defined() ? plan.program->find_result(g.storage()) : -1, g, w.slot});
+    plan.gradients.push_back(
+        {g.defined() ? plan.program->find_result(g.storage()) : -1, g, w.slot});
   }
   plan.changes = detail::state_changes();
   keep(std::move(plan));
@@ -319,7 +324,8 @@ std::optional<Tensors> RecordedStep::State::replay(Plan& p, const Tensors& input
     const int block = p.input_blocks[i];
     if (block < 0) continue;
     const TensorImpl& t = *inputs[i].impl();
-    p.program->bind(block, static_cast<char*>(t.storage->data) + t.layout.offset * size_of(t.dtype));
+    p.program->bind(block,
+                    static_cast<char*>(t.storage->data) + t.layout.offset * size_of(t.dtype));
   }
   renew_results(p);
   const Generator before = default_generator();

@@ -10,18 +10,18 @@
 namespace cutaway {
 
 struct RecordOptions {
-  bool fuse = true;      // run chains of elementwise kernels tile by tile
-  bool enabled = true;   // false: every call runs the function itself
-  int64_t most = 4;      // recordings kept, one for each combination of input sizes and types
+  bool fuse = true;     // run chains of elementwise kernels tile by tile
+  bool enabled = true;  // false: every call runs the function itself
+  int64_t most = 4;     // recordings kept, one for each combination of input sizes and types
 };
 
 // What recordings of a step cost and save.
 struct RecordStats {
   int64_t eager = 0, recorded = 0, replayed = 0;  // calls so far
-  int64_t calls = 0;         // entries of the newest recording
-  int64_t arena_bytes = 0;   // its static memory
-  int64_t result_bytes = 0;  // memory of what it hands out
-  int64_t eager_bytes = 0;   // most that the step's tensors needed at once without a plan
+  int64_t calls = 0;                              // entries of the newest recording
+  int64_t arena_bytes = 0;                        // its static memory
+  int64_t result_bytes = 0;                       // memory of what it hands out
+  int64_t eager_bytes = 0;  // most that the step's tensors needed at once without a plan
 };
 
 // A function of tensors that is run once while its kernel calls are noted and then replayed as a

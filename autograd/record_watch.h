@@ -11,8 +11,8 @@ namespace cutaway::detail {
 struct WatchedGradient {
   enum class Start : uint8_t { any, undefined, same };
   std::shared_ptr<GradSlot> slot;
-  Start start;               // what a replay needs to find
-  const Storage* storage;    // same: the gradient's
+  Start start;             // what a replay needs to find
+  const Storage* storage;  // same: the gradient's
 };
 
 // Gradients that the calling thread touches while alive.

@@ -11,6 +11,7 @@
 #include <tools/bench/compare.h>
 #include <tools/bench/explain.h>
 #include <tools/bench/floors.h>
+#include <tools/bench/record.h>
 #include <tools/bench/scaling.h>
 #include <tools/bench/workloads.h>
 #include <tools/commands.h>
@@ -24,6 +25,7 @@ struct BenchArgs {
   std::vector<int> threads;
   int rounds = 7;
   bool quick = false, explain = false, scaling = false, list = false;
+  bool record = false, start = false, first_step = false;
 };
 
 std::vector<DType> types(const BenchArgs& a) {
@@ -131,8 +133,46 @@ int run_compare(const BenchArgs& a) {
   return good ? 0 : 1;
 }
 
+int run_record(const BenchArgs& a) {
+  RecordBenchOptions o{.rounds = a.rounds};
+  if (a.quick) o = {.rounds = std::min(a.rounds, 5), .milliseconds = 20};
+  std::vector<std::string> names = a.workloads;
+  if (names.empty()) {
+    for (const WorkloadInfo& w : known_workloads()) names.push_back(w.name);
+  }
+  fmt::print("{}\n", record_head());
+  std::vector<RecordRow> rows;
+  for (const std::string& name : names) {
+    for (const DType dtype : types(a)) {
+      for (const int threads : thread_counts(a)) {
+        rows.push_back(bench_record(name, dtype, threads, o));
+        fmt::print("{}\n", record_line(rows.back()));
+        std::fflush(stdout);
+      }
+    }
+  }
+  if (!a.json.empty()) io::write_file_atomic(a.json, record_json(rows));
+  const bool good =
+      std::all_of(rows.begin(), rows.end(), [](const RecordRow& r) { return r.same_bits; });
+  return good ? 0 : 1;
+}
+
+// From the start of a process to the end of its first step.
+void run_start() {
+  std::vector<double> ms = start_times(15);
+  std::sort(ms.begin(), ms.end());
+  fmt::print("start to first step  median {:.1f} ms, least {:.1f} ms of {} processes\n",
+             ms[ms.size() / 2], ms.front(), ms.size());
+}
+
 int run_bench(const BenchArgs& a) {
-  if (a.list) {
+  if (a.first_step) {
+    make_workload("mlp1").step();
+  } else if (a.start) {
+    run_start();
+  } else if (a.record) {
+    return run_record(a);
+  } else if (a.list) {
     list_workloads();
   } else if (a.explain) {
     run_explain(a);
@@ -169,6 +209,9 @@ void add_bench_workloads(CLI::App& c, int& status) {
       ->check(CLI::Range(1, 1000));
   c.add_flag("--quick", a->quick, "Three short rounds: rough numbers");
   c.add_flag("--explain", a->explain, "Where the time of a step goes, op by op");
+  c.add_flag("--record", a->record, "Run every step eagerly and as a recorded step");
+  c.add_flag("--start", a->start, "Time from the start of a process to its first training step");
+  c.add_flag("--first-step", a->first_step, "Run one training step")->group("");
   c.add_flag("--scaling", a->scaling, "How cost grows with the sizes of mlp, gpt and resnet");
   c.add_option("--json", a->json, "Write the results to this file");
   c.add_option("--svg", a->svg, "Draw them to this file");

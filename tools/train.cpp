@@ -17,6 +17,7 @@ struct TrainArgs {
   train::TrainConfig config;
   std::string resume;
   int64_t stop_after = -1;
+  bool no_record = false;
 };
 
 // "fashion-mnist" → "convnet-fashion-mnist"; paths keep their last part without its ending.
@@ -30,8 +31,8 @@ std::string run_stem(const train::TrainConfig& c) {
 void refuse_with_resume(const CLI::App& command) {
   for (const CLI::Option* o : command.get_options()) {
     const std::string name = o->get_single_name();
-    const bool free =
-        name == "resume" || name == "stop-after" || name == "threads" || name == "quiet";
+    const bool free = name == "resume" || name == "stop-after" || name == "no-record" ||
+                      name == "threads" || name == "quiet";
     if (o->count() > 0 && !free) {
       throw ValueError("train", fmt::format("--{} cannot be changed on --resume", name),
                        "leave it out: config.json of the run holds it");
@@ -49,7 +50,8 @@ int run_train(TrainArgs& a, const CLI::App& command) {
                              : a.common.out.empty() ? train::next_run_path(run_stem(a.config))
                                                     : a.common.out;
   const train::TrainOutcome outcome =
-      train::train(a.config, folder, resume, {.quiet = a.common.quiet, .stop_after = a.stop_after});
+      train::train(a.config, folder, resume,
+                   {.quiet = a.common.quiet, .stop_after = a.stop_after, .record = !a.no_record});
   if (!outcome.finished) return 130;
   const data::Dataset test =
       data::open(resume ? train::read_config(folder).data : a.config.data, "test");
@@ -95,6 +97,7 @@ void add_train(CLI::App& app, int& status) {
   c->add_option("--log-every", k.log_every, "Steps between rows of metrics.csv")
       ->capture_default_str();
   c->add_option("--stop-after", a->stop_after, "Save and stop after this many steps");
+  c->add_flag("--no-record", a->no_record, "Run each step eagerly instead of replaying it");
   c->add_option("--resume", a->resume, "Go on with the run in this folder");
   c->callback([a, c, &status] { status = run_train(*a, *c); });
 }

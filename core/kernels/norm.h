@@ -62,21 +62,22 @@ inline void visit_args(ArgumentVisitor& v, ChannelArgs& a) {
   v.writes(a.sum);
   v.writes(a.dot);
 }
+// Results first: the sums, which the forward kernel is given too, may lie in one array with them.
 inline void visit_args(ArgumentVisitor& v, ChannelTermsArgs& a) {
   v.numbers({{"channels", a.channels}});
-  v.reads(a.mean);
-  v.reads(a.var);
-  a.var ? v.writes(a.rstd) : v.reads(a.rstd);
-  v.reads(a.weight);
-  v.reads(a.bias);
-  v.reads(a.sum);
-  v.reads(a.dot);
   v.writes(a.center);
   v.writes(a.scale);
   v.writes(a.shift);
   v.writes(a.grad_scale);
   v.writes(a.grad_weight);
   v.writes(a.grad_bias);
+  a.var ? v.writes(a.rstd) : v.reads(a.rstd);
+  v.reads(a.mean);
+  v.reads(a.var);
+  v.reads(a.weight);
+  v.reads(a.bias);
+  v.reads(a.sum);
+  v.reads(a.dot);
 }
 inline void visit_args(ArgumentVisitor& v, RunningArgs& a) {
   v.numbers({{"n", a.n}});

@@ -46,10 +46,18 @@ std::string place_text(const Program& p, const Operand& o, const FusedChain* cha
     case Block::Kind::temporary:
       if (chain && chain->inside(o.block)) return fmt::format("tile#{}", o.block);
       return fmt::format("+{}", b.place + o.offset);
-    case Block::Kind::constant: s = "constant"; break;
-    case Block::Kind::result: s = fmt::format("result#{}", o.block); break;
-    case Block::Kind::input: s = fmt::format("input{}", b.input); break;
-    case Block::Kind::outside: s = fmt::format("given#{}", o.block); break;
+    case Block::Kind::constant:
+      s = "constant";
+      break;
+    case Block::Kind::result:
+      s = fmt::format("result#{}", o.block);
+      break;
+    case Block::Kind::input:
+      s = fmt::format("input{}", b.input);
+      break;
+    case Block::Kind::outside:
+      s = fmt::format("given#{}", o.block);
+      break;
   }
   return o.offset ? fmt::format("{}+{}", s, o.offset) : s;
 }
@@ -61,9 +69,9 @@ std::string line_of(const Program& p, const Call& c, const FusedChain* chain) {
     if (o.access != Access::read) out += (out.empty() ? "" : " ") + s;
     if (o.access != Access::write) in += (in.empty() ? "" : " ") + s;
   }
-  std::string line = fmt::format("{:<22} {:<5} {:<32}", c.name,
-                                 c.kind == Call::Kind::kernel ? name_of(c.dtype) : "",
-                                 sizes_text(c));
+  std::string line =
+      fmt::format("{:<22} {:<5} {:<32}", c.name,
+                  c.kind == Call::Kind::kernel ? name_of(c.dtype) : "", sizes_text(c));
   if (!out.empty() || !in.empty()) line += " " + (out.empty() ? "-" : out) + " <- " + in;
   if (c.renew) line += "  (arguments renewed)";
   if (!c.results.empty()) line += "  (result checked)";

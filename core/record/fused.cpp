@@ -14,12 +14,12 @@ constexpr int64_t kScratch = 65536;  // bytes of all tile buffers, on the stack 
 // Kernels whose results are booleans, and those whose first input is.
 bool gives_booleans(const char* name) {
   namespace k = kernels;
-  static const char* const names[] = {
-      k::eq.name,          k::ne.name,          k::lt.name,          k::le.name,
-      k::eq_scalar.name,   k::ne_scalar.name,   k::lt_scalar.name,   k::le_scalar.name,
-      k::gt_scalar.name,   k::ge_scalar.name,   k::logical_and.name, k::logical_or.name,
-      k::logical_xor.name, k::logical_not.name, k::isnan.name,       k::isinf.name,
-      k::isfinite.name};
+  static const char* const names[] = {k::eq.name,          k::ne.name,          k::lt.name,
+                                      k::le.name,          k::eq_scalar.name,   k::ne_scalar.name,
+                                      k::lt_scalar.name,   k::le_scalar.name,   k::gt_scalar.name,
+                                      k::ge_scalar.name,   k::logical_and.name, k::logical_or.name,
+                                      k::logical_xor.name, k::logical_not.name, k::isnan.name,
+                                      k::isinf.name,       k::isfinite.name};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 bool takes_mask(const char* name) {
@@ -83,15 +83,19 @@ bool fits(const Tape& tape, size_t begin, size_t end, const Call& c) {
 
 }  // namespace
 
-std::vector<int> last_uses(const Tape& tape) {
-  std::vector<int> last(tape.blocks.size(), -1);
+std::vector<Uses> uses_of(const Tape& tape) {
+  std::vector<Uses> uses(tape.blocks.size());
   for (size_t i = 0; i < tape.calls.size(); ++i) {
-    for (const Operand& o : tape.calls[i].operands) last[size_t(o.block)] = int(i);
+    for (const Operand& o : tape.calls[i].operands) {
+      Uses& u = uses[size_t(o.block)];
+      if (u.first < 0) u.first = int(i);
+      u.last = int(i);
+    }
   }
-  for (size_t b = 0; b < last.size(); ++b) {
-    if (tape.blocks[b].kind != Block::Kind::temporary) last[b] = int(tape.calls.size());
+  for (size_t b = 0; b < uses.size(); ++b) {
+    if (tape.blocks[b].kind != Block::Kind::temporary) uses[b].last = int(tape.calls.size());
   }
-  return last;
+  return uses;
 }
 
 size_t chain_end(const Tape& tape, size_t begin) {
@@ -105,7 +109,7 @@ size_t chain_end(const Tape& tape, size_t begin) {
   return end;
 }
 
-FusedChain::FusedChain(Tape& tape, size_t begin, size_t end, const std::vector<int>& last)
+FusedChain::FusedChain(Tape& tape, size_t begin, size_t end, const std::vector<Uses>& uses)
     : elements_(args_of(tape.calls[begin]).numel) {
   int64_t width = 1;
   for (size_t i = begin; i < end; ++i) {
@@ -115,12 +119,8 @@ FusedChain::FusedChain(Tape& tape, size_t begin, size_t end, const std::vector<i
       const int64_t bytes = element_bytes(c, argument_of(c, o));
       // Made here, as a whole, and gone at the end of the chain.
       const bool made = o.access == Access::write && o.offset == 0 && b.bytes == elements_ * bytes;
-      const bool used_before =
-          std::any_of(tape.calls.begin(), tape.calls.begin() + std::ptrdiff_t(i), [&](auto& e) {
-            return std::any_of(e.operands.begin(), e.operands.end(),
-                               [&](const Operand& x) { return x.block == o.block; });
-          });
-      if (made && !used_before && last[size_t(o.block)] < int(end) && !inside(o.block)) {
+      if (made && uses[size_t(o.block)].first == int(i) && uses[size_t(o.block)].last < int(end) &&
+          !inside(o.block)) {
         inside_.push_back(o.block);
         width = std::max(width, bytes);
       }

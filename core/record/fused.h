@@ -8,6 +8,11 @@
 
 namespace cutaway::recording {
 
+// First and last call that use a block; −1: none.
+struct Uses {
+  int first = -1, last = -1;
+};
+
 // Note: fused chains. Elementwise kernels that follow each other and walk the same number of
 // elements in the same order run tile by tile: the first tile through all kernels, then the next.
 // A tile stays in the first cache, and a value that only the chain reads lives in a buffer of one
@@ -18,8 +23,8 @@ class FusedChain {
   static constexpr int64_t kTile = 2048;  // elements
   static constexpr size_t kMost = 16;     // kernels
 
-  // Calls [begin, end) of the tape, which are moved from; last[b] is the last call that uses b.
-  FusedChain(Tape& tape, size_t begin, size_t end, const std::vector<int>& last);
+  // Calls [begin, end) of the tape, which are moved from; uses[b] as they were before any was.
+  FusedChain(Tape& tape, size_t begin, size_t end, const std::vector<Uses>& uses);
   FusedChain(FusedChain&&) = delete;
 
   // The call that stands for the chain.
@@ -42,9 +47,8 @@ class FusedChain {
   int64_t elements_ = 0, tile_ = kTile;
 };
 
-// For each block the index of the last call that uses it, −1 for none; blocks that outlive the
-// calls: the number of calls.
-std::vector<int> last_uses(const Tape& tape);
+// The uses of every block; one that outlives the calls has the number of calls as its last.
+std::vector<Uses> uses_of(const Tape& tape);
 // One behind the last call of the longest chain that begins at `begin`.
 size_t chain_end(const Tape& tape, size_t begin);
 

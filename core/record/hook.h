@@ -94,7 +94,7 @@ void run_recorded(const RecordedCall& call) {
 }
 template <class Args>
 constexpr auto visitor_of() -> void (*)(ArgumentVisitor&, void*) {
-  if constexpr (requires(ArgumentVisitor& v, Args& a) { visit_args(v, a); }) {
+  if constexpr (requires(ArgumentVisitor & v, Args & a) { visit_args(v, a); }) {
     return [](ArgumentVisitor& v, void* a) { visit_args(v, *static_cast<Args*>(a)); };
   } else {
     return nullptr;

@@ -76,7 +76,7 @@ void Program::move_checks_forward() {
 
 void Program::fuse_chains() {
   std::vector<Call>& calls = tape_->calls;
-  const std::vector<int> last = last_uses(*tape_);
+  const std::vector<Uses> uses = uses_of(*tape_);
   std::vector<Call> out;
   for (size_t i = 0; i < calls.size();) {
     const size_t end = chain_end(*tape_, i);
@@ -85,7 +85,7 @@ void Program::fuse_chains() {
       continue;
     }
     fused_calls_ += int64_t(end - i);
-    fused_.emplace_back(*tape_, i, end, last);
+    fused_.emplace_back(*tape_, i, end, uses);
     out.push_back(fused_.back().as_call());
     i = end;
   }
@@ -109,9 +109,8 @@ void Program::place_blocks() {
     const Block& b = blocks[i];
     if (b.kind == Block::Kind::temporary && b.first >= 0 && b.bytes > 0) order.push_back(int(i));
   }
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return blocks[size_t(a)].bytes > blocks[size_t(b)].bytes;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return blocks[size_t(a)].bytes > blocks[size_t(b)].bytes; });
   std::vector<int> placed;  // by offset
   for (const int index : order) {
     Block& b = blocks[size_t(index)];

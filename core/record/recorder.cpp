@@ -37,9 +37,7 @@ class Copier : public ArgumentVisitor {
   }
 
  protected:
-  void pointer(void* place, Access access) override {
-    recorder_.add_operand(call_, place, access);
-  }
+  void pointer(void* place, Access access) override { recorder_.add_operand(call_, place, access); }
   const void* host_copy(const void* list, size_t bytes) override {
     void* copy = recorder_.tape_->memory.take(bytes);
     std::memcpy(copy, list, bytes);
@@ -126,8 +124,8 @@ void Recorder::add_operand(Call& call, void* place, Access access) {
   if (o.block < 0) return refuse(call.name, "uses memory of no tensor");
   Block& b = tape_->blocks[size_t(o.block)];
   if (!b.filled && access != Access::write) {
-    return refuse(call.name, fmt::format("reads {} that host code wrote in {}",
-                                         bytes_text(b.bytes), b.made_by ? b.made_by : "no op"));
+    return refuse(call.name, fmt::format("reads {} that host code wrote in {}", bytes_text(b.bytes),
+                                         b.made_by ? b.made_by : "no op"));
   }
   if (access != Access::read) b.filled = b.changed = true;
   call.operands.push_back(o);
@@ -205,8 +203,8 @@ void Recorder::draw(const Generator& at, int64_t n) {
   if (!recording()) return;
   const Generator end{at.seed, at.stream, at.offset + (uint64_t(n) + 3) / 4};
   // A region that is run again starts where its first run did: the same numbers, no new draw.
-  const bool again = std::any_of(draws_.begin(), draws_.end(),
-                                 [&](const Draw& d) { return d.at == at; });
+  const bool again =
+      std::any_of(draws_.begin(), draws_.end(), [&](const Draw& d) { return d.at == at; });
   if (again && at != generator_) return;
   if (at != generator_) return refuse("draw", "the default generator was set back");
   generator_ = end;

@@ -39,13 +39,13 @@ struct Block {
   Kind kind = Kind::temporary;
   int64_t bytes = 0;
   const char* made_by = nullptr;
-  int first = -1, last = -1;  // indices of the calls that use it
-  bool filled = false;        // by a kernel, or as a constant
-  bool changed = false;       // by a kernel
-  int64_t place = -1;         // in the arena
-  int input = -1;             // index of the input
+  int first = -1, last = -1;   // indices of the calls that use it
+  bool filled = false;         // by a kernel, or as a constant
+  bool changed = false;        // by a kernel
+  int64_t place = -1;          // in the arena
+  int input = -1;              // index of the input
   Storage* storage = nullptr;  // constant, result, outside; retained
-  char* base = nullptr;       // where it lay while recording
+  char* base = nullptr;        // where it lay while recording
 };
 
 // A pointer in the arguments of a call.
@@ -64,10 +64,10 @@ struct Call {
   RecordedCall call;
   const detail::ArgsInfo* info = nullptr;
   std::vector<Operand> operands;
-  std::function<bool(void*)> renew;                     // kernel
-  std::function<void(const void* const*)> host;         // host
-  int64_t draw_elements = 0;                            // draw
-  std::vector<uint64_t*> states;                        // draw: seed, stream, offset of the readers
+  std::function<bool(void*)> renew;              // kernel
+  std::function<void(const void* const*)> host;  // host
+  int64_t draw_elements = 0;                     // draw
+  std::vector<uint64_t*> states;                 // draw: seed, stream, offset of the readers
   struct Result {
     std::byte* place;
     std::vector<std::byte> before, after;
@@ -137,7 +137,7 @@ class Recorder {
   void check_draws();
 
   std::unique_ptr<Tape> tape_;
-  std::map<uintptr_t, int> alive_;                  // start of each storage in use → block
+  std::map<uintptr_t, int> alive_;  // start of each storage in use → block
   std::vector<const Storage*> input_storages_;
   std::vector<Draw> draws_;
   Generator generator_;  // where the default generator should stand

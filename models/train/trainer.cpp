@@ -10,11 +10,14 @@
 
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/ops.h>
+#include <cutaway/autograd/record.h>
 #include <cutaway/core/dispatch.h>
+#include <cutaway/core/element.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/io/file.h>
 #include <cutaway/core/io/tfevents.h>
 #include <cutaway/core/parallel.h>
+#include <cutaway/core/record/hook.h>
 #include <cutaway/core/rng.h>
 #include <cutaway/core/text.h>
 #include <cutaway/datasets/loader.h>
@@ -120,7 +123,9 @@ class Run {
         device_(device_from_name(config.device)),
         folder_(std::move(folder)),
         train_set_(data::open(config.data, "train")),
-        test_set_(data::open(config.data, "test")) {
+        test_set_(data::open(config.data, "test")),
+        step_([this](const Tensors& batch) { return run_batch(batch); },
+              {.enabled = settings.record}) {
     manual_seed(config.seed);
     model_ = zoo::make_model(config.model, task_of(train_set_));
     model_->to(device_);
@@ -182,6 +187,8 @@ class Run {
   }
 
  private:
+  static constexpr int64_t kExplainAfter = 4;  // steps, by which one is replayed if any can be
+
   void say(const std::string& line) {
     if (settings_.quiet) return;
     fmt::print("{}\n", line);
@@ -255,20 +262,37 @@ class Run {
     progress_.correct = progress_.seen = 0;
   }
 
-  void train_step(const Tensor& x, const Tensor& y) {
-    scheduler_->set_counter(progress_.step);
-    const Tensor logits = (*model_)(x.to(device_));
-    const Tensor loss = cross_entropy(logits, y.to(device_));
-    const double value = loss.item();
-    if (!std::isfinite(value)) {
-      throw ValueError("train", fmt::format("the loss is {} at step {}", value, progress_.step),
-                       "lower --lr, or give --clip 1");
+  void require_finite(double loss) const {
+    if (std::isfinite(loss)) return;
+    throw ValueError("train", fmt::format("the loss is {} at step {}", loss, progress_.step),
+                     "lower --lr, or give --clip 1");
+  }
+
+  // What is recorded: a batch → its loss and logits.
+  Tensors run_batch(const Tensors& batch) {
+    const Tensor logits = (*model_)(batch[0]);
+    const Tensor loss = cross_entropy(logits, batch[1]);
+    if (device_ == kCpu) {
+      recording::each_time("require_finite", {&loss}, [this](const void* const* value) {
+        require_finite(element_as_double(value[0], DType::f32, 0));
+      });
+    } else {
+      require_finite(loss.item());
     }
     loss.backward();
     if (config_.clip > 0) optim::clip_grad_norm(optimizer_->parameters(), config_.clip, 2, true);
     optimizer_->step_and_zero();
-    progress_.loss_sum += value * double(x.size(0));
-    progress_.correct += count_correct(logits, y);
+    return {loss, logits};
+  }
+
+  void train_step(const Tensor& x, const Tensor& y) {
+    scheduler_->set_counter(progress_.step);
+    const Tensors out = step_({x.to(device_), y.to(device_)});
+    if (settings_.record && ++steps_here_ == kExplainAfter && step_.stats().replayed == 0) {
+      say(fmt::format("steps run eagerly: {}", step_.why_eager()));
+    }
+    progress_.loss_sum += out[0].item() * double(x.size(0));
+    progress_.correct += count_correct(out[1], y);
     progress_.seen += x.size(0);
     ++progress_.step;
   }
@@ -297,6 +321,8 @@ class Run {
   std::optional<sched::Scheduler> scheduler_;
   std::optional<MetricsFile> metrics_;
   std::optional<io::EventWriter> events_;
+  RecordedStep step_;
+  int64_t steps_here_ = 0;  // of this process
   int64_t total_steps_ = 0;
   Progress progress_;
   double last_loss_ = 0;

@@ -51,6 +51,7 @@ struct TrainOutcome {
 struct TrainSettings {
   bool quiet = false;
   int64_t stop_after = -1;  // steps; saves and stops as Ctrl-C does
+  bool record = true;       // replay steps (autograd/record.h) where that holds; same bits
 };
 
 // Trains into a run folder. With `resume` the folder's own config is used and the run goes on from

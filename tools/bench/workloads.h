@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <cutaway/autograd/record.h>
 #include <cutaway/nn/nn.h>
 
 namespace cutaway::tools {
@@ -15,6 +16,9 @@ struct Workload {
   double flops = 0;          // floating-point operations that one step needs
   double bytes = 0;          // bytes that one step has to read and write at least
   std::function<void()> step;
+  // The same step as a recording, on the same state.
+  std::function<void()> recorded;
+  std::shared_ptr<RecordedStep> recording;
   // After a step: the loss, or a digest of all results of an op. Both sides of a comparison must
   // agree about it.
   std::function<double()> value;

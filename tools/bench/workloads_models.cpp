@@ -38,19 +38,28 @@ struct Training {
 // backward writes the gradient: eight passes; plain SGD needs four.
 template <class Model>
 Workload training(std::shared_ptr<Training<Model>> t, DType dtype, double flops, bool adam) {
-  const auto step = [t, dtype] {
+  const auto body = [t, dtype](const Tensors&) {
+    Tensor loss;
     {
       AutocastScope autocast(dtype);
-      t->last = t->loss(*t->model);
+      loss = t->loss(*t->model);
     }
-    t->last.backward();
+    loss.backward();
     t->optimizer->step_and_zero();
+    return loss;
   };
+  const auto recording = std::make_shared<RecordedStep>(record(body));
   const double parameters = double(t->model->num_parameters());
   return {.dtype = dtype,
           .flops = flops,
           .bytes = parameters * kFloat * (adam ? 8 : 4),
-          .step = step,
+          .step = [t, body] { t->last = body({}); },
+          .recorded =
+              [t, recording] {
+                t->last = Tensor();
+                t->last = (*recording)({})[0];
+              },
+          .recording = recording,
           .value = [t] { return t->last.template item<double>(); }};
 }
 

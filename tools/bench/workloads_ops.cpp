@@ -103,17 +103,28 @@ Workload embedding_bags() {
 Workload op_case(OpCase given, double flops, double bytes) {
   const auto c = std::make_shared<OpCase>(std::move(given));
   for (size_t i = 0; i < c->leaves; ++i) c->operands[i].set_requires_grad(true);
-  const auto step = [c] {
+  const auto body = [c](const Tensors&) {
     for (size_t i = 0; i < c->leaves; ++i) c->operands[i].zero_grad();
-    c->result = c->call(c->operands);
-    if (c->upstream.defined()) c->result.backward(c->upstream);
+    Tensor result = c->call(c->operands);
+    if (c->upstream.defined()) result.backward(c->upstream);
+    return result;
   };
+  const auto recording = std::make_shared<RecordedStep>(record(body));
   const auto value = [c] {
     double sum = digest(c->result);
     for (size_t i = 0; i < c->leaves; ++i) sum += digest(c->operands[i].grad());
     return sum;
   };
-  return {.flops = flops, .bytes = bytes, .step = step, .value = value};
+  return {.flops = flops,
+          .bytes = bytes,
+          .step = [c, body] { c->result = body({}); },
+          .recorded =
+              [c, recording] {
+                c->result = Tensor();
+                c->result = (*recording)({})[0];
+              },
+          .recording = recording,
+          .value = value};
 }
 
 std::unique_ptr<Workload> op_workload(const std::string& name) {
