@@ -6,6 +6,7 @@
 #include <cutaway/autograd/functional.h>
 #include <cutaway/autograd/gradcheck.h>
 #include <cutaway/autograd/ops.h>
+#include <cutaway/autograd/record.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/parallel.h>
 #include <cutaway/core/rng.h>

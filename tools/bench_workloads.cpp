@@ -25,7 +25,7 @@ struct BenchArgs {
   std::vector<int> threads;
   int rounds = 7;
   bool quick = false, explain = false, scaling = false, list = false;
-  bool record = false, start = false, first_step = false;
+  bool record = false, describe = false, start = false, first_step = false;
 };
 
 std::vector<DType> types(const BenchArgs& a) {
@@ -143,10 +143,16 @@ int run_record(const BenchArgs& a) {
   fmt::print("{}\n", record_head());
   std::vector<RecordRow> rows;
   for (const std::string& name : names) {
+    const auto& known = known_workloads();
+    const bool model = std::any_of(known.begin(), known.end(), [&](const WorkloadInfo& w) {
+      return w.name == name && w.model;
+    });
     for (const DType dtype : types(a)) {
+      if (!model && dtype != DType::f32) continue;  // ops run in f32 only
       for (const int threads : thread_counts(a)) {
         rows.push_back(bench_record(name, dtype, threads, o));
         fmt::print("{}\n", record_line(rows.back()));
+        if (a.describe) fmt::print("\n{}\n", rows.back().listing);
         std::fflush(stdout);
       }
     }
@@ -210,6 +216,7 @@ void add_bench_workloads(CLI::App& c, int& status) {
   c.add_flag("--quick", a->quick, "Three short rounds: rough numbers");
   c.add_flag("--explain", a->explain, "Where the time of a step goes, op by op");
   c.add_flag("--record", a->record, "Run every step eagerly and as a recorded step");
+  c.add_flag("--describe", a->describe, "With --record: also print the recorded calls");
   c.add_flag("--start", a->start, "Time from the start of a process to its first training step");
   c.add_flag("--first-step", a->first_step, "Run one training step")->group("");
   c.add_flag("--scaling", a->scaling, "How cost grows with the sizes of mlp, gpt and resnet");

@@ -66,6 +66,21 @@ TEST(Resume, a_stopped_run_ends_with_the_same_bytes) {
   fs::remove_all(parts);
 }
 
+TEST(Resume, recorded_and_eager_steps_leave_the_same_bytes) {
+  for (const char* optimizer : {"sgd", "adamw"}) {
+    TrainConfig c = small_config();
+    c.optimizer = optimizer;
+    c.clip = 0.5;
+    c.epochs = 1;
+    const std::string recorded = scratch("recorded"), eager = scratch("eager");
+    train(c, recorded, false, {.quiet = true});
+    train(c, eager, false, {.quiet = true, .record = false});
+    EXPECT_EQ(checkpoint_bytes(recorded), checkpoint_bytes(eager)) << optimizer;
+    fs::remove_all(recorded);
+    fs::remove_all(eager);
+  }
+}
+
 // Runs the training in a process of its own and kills it after `microseconds`.
 void train_and_kill(const std::string& folder, bool resume, int microseconds) {
   const pid_t child = fork();

@@ -53,6 +53,7 @@ RecordRow bench_record(const std::string& name, DType dtype, int threads,
   row.same_bits = step_values(eager, kEqualSteps) == step_values(recorded, kEqualSteps);
   const RecordedStep& step = *recorded.recording;
   if (!step.replayed()) row.why = step.why_eager();
+  row.listing = step.describe();
   row.calls = step.stats().calls;
   row.arena = double(step.stats().arena_bytes + step.stats().result_bytes);
   row.eager_memory = double(step.stats().eager_bytes);

@@ -17,6 +17,7 @@ struct RecordRow {
   int64_t calls = 0;                     // of the recording
   double arena = 0, eager_memory = 0;    // bytes: static plan, and most alive at once without it
   std::string why;                       // why it is not replayed, or empty
+  std::string listing;                   // the recorded calls, RecordedStep::describe()
 };
 
 struct RecordBenchOptions {
