@@ -101,7 +101,7 @@ std::vector<TrafficRow> measure_traffic() {
   Table table;
   add_elementwise(table);
   add_softmax(table);
-  for (const int64_t rows : {264, 1056, 2640, 8448}) add_layer_norm(table, rows, 512);
+  for (const int64_t rows : {264, 1056, 4096, 8192, 16384}) add_layer_norm(table, rows, 512);
   add_optimiser(table);
   return table.take();
 }

@@ -3,8 +3,8 @@
 
 #include <cutaway/cuda/device/limits.h>
 #include <cutaway/cuda/device/scratch.h>
-#include <cutaway/cuda/kernels/row_norm_long.cuh>
 #include <cutaway/cuda/ladder.h>
+#include <cutaway/cuda/kernels/row_norm_long.cuh>
 
 // Normalisation of rows. A row is read once and kept in registers; statistics are f64, so that a
 // large common offset cancels. A block works on several rows one after the other: it reads weight
@@ -17,8 +17,14 @@ constexpr int kNormElements = 16;  // of a row, in the registers of a thread
 constexpr int64_t kNormForward = 512 * kNormElements, kNormBackward = 256 * kNormElements;
 // Two blocks for each multiprocessor of a large GPU are enough to keep memory busy, and few enough
 // that weights and partial sums are a small part of what is moved. Where that would leave a block
-// fewer than kNormRows rows, one block has to do.
+// fewer than kNormRows rows, one block has to do. The backward pass needs so many registers that
+// only one block is resident anyway.
 constexpr int64_t kNormMultiprocessors = 132, kNormRows = 32;
+constexpr int kNormForwardBlocks = 2, kNormBackwardBlocks = 1;  // for each multiprocessor
+
+// Means and rstds of so many rows are moved between memory and shared memory together: one at a
+// time each would cost a sector of 32 bytes.
+constexpr int kNormStaged = kNormThreads;
 
 // How rows are given to blocks.
 struct NormPlan {
@@ -27,17 +33,17 @@ struct NormPlan {
   int rounds = 0;  // rows a team works on
   int64_t blocks = 0;
 };
-inline NormPlan plan_rows(const RowNormArgs& a, int v) {
+inline NormPlan plan_rows(const RowNormArgs& a, int v, int blocks_each) {
   NormPlan p;
   const int narrow = power_of_two_from((a.width + v - 1) / v, 32);
   p.width = a.width <= 32 * kNormElements
                 ? narrow
                 : power_of_two_from((a.width + kNormElements - 1) / kNormElements, 512);
   p.teams = p.width < kNormThreads ? kNormThreads / p.width : 1;
-  const int64_t for_two = blocks_for(a.rows, p.teams * 2 * kNormMultiprocessors);
+  const int64_t for_all = blocks_for(a.rows, p.teams * blocks_each * kNormMultiprocessors);
   const int64_t for_one = blocks_for(a.rows, p.teams * kNormMultiprocessors);
   const int64_t enough = blocks_for(kNormRows, p.teams);
-  p.rounds = static_cast<int>(std::max(for_two, std::min(for_one, enough)));
+  p.rounds = static_cast<int>(std::max(for_all, std::min(for_one, enough)));
   p.blocks = blocks_for(a.rows, int64_t{p.teams} * p.rounds);
   return p;
 }
@@ -59,12 +65,32 @@ DEVICE void stage(Shared<T> to, const void* from, int64_t n) {
   }
 }
 
+// The rows of a block whose statistics are staged in a round: [first, first + count).
+struct StagedRows {
+  int64_t first = 0;
+  int count = 0;  // that exist
+};
+DEVICE StagedRows staged_rows(const RowNormArgs& a, const NormPlan& plan, int round) {
+  const int before = round * plan.teams / kNormStaged * kNormStaged;
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * plan.rounds * plan.teams + before;
+  const int64_t here = min(kNormStaged, plan.rounds * plan.teams - before), left = a.rows - first;
+  return {first, static_cast<int>(left < here ? (left < 0 ? 0 : left) : here)};
+}
+DEVICE bool starts_stage(const NormPlan& plan, int round) {
+  return round * plan.teams % kNormStaged == 0;
+}
+DEVICE bool ends_stage(const NormPlan& plan, int round) {
+  return round + 1 == plan.rounds || starts_stage(plan, round + 1);
+}
+
 // ---- forward
 
 template <class T, int V>
 KERNEL row_norm_in_registers(RowNormArgs a, NormPlan plan) {
   using C = ComputeOf<T>;
   DYNAMIC_SHARED(T, weight);
+  SHARED(double, staged_means, kNormStaged);
+  SHARED(double, staged_rstds, kNormStaged);
   const int64_t n = a.width;
   const auto bias = weight + n;
   stage<T, V>(weight, a.weight, n);
@@ -101,9 +127,10 @@ KERNEL row_norm_in_registers(RowNormArgs a, NormPlan plan) {
     }
     squares = team_reduce(team, squares, Plus());
     const double rstd = 1 / math::detail::sqrt_of(squares / static_cast<double>(n) + a.eps);
-    if (size > 0 && team.lane == 0) {
-      if (a.mean) means[row] = mean;
-      rstds[row] = rstd;
+    if (team.lane == 0) {
+      const int place = (round * plan.teams + team.index) % kNormStaged;
+      staged_means[place] = mean;
+      staged_rstds[place] = rstd;
     }
     CUTAWAY_UNROLL
     for (int j = 0, i = team.lane * V; j < kNormElements; j += V, i += step) {
@@ -115,6 +142,15 @@ KERNEL row_norm_in_registers(RowNormArgs a, NormPlan plan) {
         store(y, base + i, out);
       }
     }
+    if (!ends_stage(plan, round)) continue;
+    __syncthreads();
+    const StagedRows staged = staged_rows(a, plan, round);
+    const int t = static_cast<int>(threadIdx.x);
+    if (t < staged.count) {
+      if (a.mean) means[staged.first + t] = staged_means[t];
+      rstds[staged.first + t] = staged_rstds[t];
+    }
+    __syncthreads();
   }
 }
 
@@ -165,6 +201,8 @@ KERNEL row_norm_backward_in_registers(RowNormArgs a, NormPlan plan, double* part
   using C = ComputeOf<T>;
   // Sums of the teams first, where there are several, for the sake of alignment.
   DYNAMIC_SHARED(double, sums);
+  SHARED(double, staged_means, kNormStaged);
+  SHARED(double, staged_rstds, kNormStaged);
   const int64_t n = a.width, rows = a.rows;
   const auto weight = recast<T>(sums + (partial && plan.teams > 1 ? 2 * n : 0));
   stage<T, V>(weight, a.weight, n);
@@ -179,10 +217,21 @@ KERNEL row_norm_backward_in_registers(RowNormArgs a, NormPlan plan, double* part
         (static_cast<int64_t>(blockIdx.x) * plan.rounds + round) * plan.teams + team.index;
     const int size = row < rows ? static_cast<int>(n) : 0, step = plan.width * V;
     const int64_t base = row * n;
+    if (starts_stage(plan, round)) {
+      __syncthreads();
+      const StagedRows staged = staged_rows(a, plan, round);
+      const int t = static_cast<int>(threadIdx.x);
+      if (t < staged.count) {
+        staged_means[t] = a.mean ? double(means[staged.first + t]) : 0;
+        staged_rstds[t] = rstds[staged.first + t];
+      }
+      __syncthreads();
+    }
     double mean = 0, rstd = 0;
     if (size > 0) {
-      if (a.mean) mean = means[row];
-      rstd = rstds[row];
+      const int place = (round * plan.teams + team.index) % kNormStaged;
+      mean = staged_means[place];
+      rstd = staged_rstds[place];
     }
     C v[kNormElements] = {}, u[kNormElements] = {};
     double sum = 0, dot = 0;
@@ -254,7 +303,7 @@ inline Launch norm_launch(const char* name, int64_t blocks, int threads, int64_t
 
 template <class T, int V>
 void launch_row_norm(const RowNormArgs& a) {
-  const NormPlan p = plan_rows(a, V);
+  const NormPlan p = plan_rows(a, V, kNormForwardBlocks);
   launch(norm_launch("row_norm", p.blocks, p.width * p.teams,
                      2 * a.width * static_cast<int64_t>(sizeof(T))),
          row_norm_in_registers<T, V>, a, p);
@@ -279,7 +328,7 @@ void gather_sums(const RowNormArgs& a, const double* partial, int64_t parts) {
 }
 template <class T, int V>
 void launch_row_norm_backward(const RowNormArgs& a, bool sums) {
-  const NormPlan p = plan_rows(a, V);
+  const NormPlan p = plan_rows(a, V, kNormBackwardBlocks);
   DeviceArray<double> partial(sums ? p.blocks * 2 * a.width : 0);
   const int64_t for_sums = sums && p.teams > 1 ? 2 * a.width * 8 : 0;
   launch(norm_launch("row_norm_backward", p.blocks, p.width * p.teams,
