@@ -1,5 +1,6 @@
 #pragma once
 // Everything: tensors, ops and derivatives, layers, optimisers, schedules, data.
+#include <cutaway/autograd/autocast.h>
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/checkpoint.h>
 #include <cutaway/autograd/function.h>

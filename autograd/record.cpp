@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include <cutaway/autograd/autocast.h>
 #include <cutaway/autograd/record_watch.h>
 #include <cutaway/core/context.h>
 #include <cutaway/core/record/program.h>
@@ -264,7 +265,11 @@ Tensors RecordedStep::State::record(const Tensors& inputs) {
   }
   Recorder recorder(storages);
   GradientWatch watch;
-  Tensors out = fn(own);
+  Tensors out;
+  {
+    const detail::ConvertedParameters of_this_step;  // those of a guard outside are no part of it
+    out = fn(own);
+  }
   for (Tensor& t : out) t = plain(t);
   std::vector<Storage*> handed;
   for (const Tensor& t : out) {

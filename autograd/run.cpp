@@ -1,6 +1,7 @@
 #include <bit>
 
 #include <cutaway/autograd/anomaly.h>
+#include <cutaway/autograd/autocast.h>
 #include <cutaway/autograd/node.h>
 #include <cutaway/core/trace.h>
 
@@ -77,9 +78,14 @@ std::vector<Tensor> autocast_inputs(const OpRecord& op, const Tensor* const* inp
   std::vector<Tensor> cast;
   for (int i = 0; i < n; ++i) {
     const Tensor& t = *inputs[i];
-    const DType want = op.compute == Compute::low ? low : DType::f32;
     const DType from = op.compute == Compute::low ? DType::f32 : low;
-    cast.push_back(t.defined() && t.dtype() == from ? t.to(want) : t);
+    if (!t.defined() || t.dtype() != from) {
+      cast.push_back(t);
+    } else if (op.compute == Compute::low) {
+      cast.push_back(detail::ConvertedParameters::convert(t, low));
+    } else {
+      cast.push_back(t.to(DType::f32));
+    }
   }
   return cast;
 }

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 
 #include <cutaway/core/device.h>
 #include <cutaway/core/error.h>
@@ -173,7 +175,10 @@ void wait_shortly(char** argv) {
   if (std::getenv(kSpins) || std::getenv("OMP_WAIT_POLICY")) return;  // the user's choice
   setenv(kSpins, "2000", 1);
   setenv(kOurs, "1", 1);
-  execv("/proc/self/exe", argv);
+  // By its own path, which is the name that top and ps show.
+  std::error_code none;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", none);
+  if (!none) execv(self.c_str(), argv);
   unsetenv(kSpins);  // no /proc: as it was
   unsetenv(kOurs);
 }

@@ -1,6 +1,7 @@
 // Training steps: forward, loss, backward, optimiser, on one fixed batch.
 #include <tools/bench/workloads.h>
 
+#include <cutaway/autograd/autocast.h>
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/ops.h>
 #include <cutaway/models/zoo/gpt.h>
@@ -11,19 +12,6 @@ namespace cutaway::tools {
 namespace {
 
 constexpr double kFloat = 4;
-
-// Products and convolutions in the low type while alive.
-class AutocastScope {
- public:
-  explicit AutocastScope(DType dtype) : before_(context().autocast) {
-    if (dtype != DType::f32) context().autocast = uint8_t(1 + int(dtype));
-  }
-  ~AutocastScope() { context().autocast = before_; }
-  AutocastScope(const AutocastScope&) = delete;
-
- private:
-  uint8_t before_;
-};
 
 // A model on one batch. `loss` gives the loss of the batch.
 template <class Model>
@@ -41,7 +29,7 @@ Workload training(std::shared_ptr<Training<Model>> t, DType dtype, double flops,
   const auto body = [t, dtype](const Tensors&) {
     Tensor loss;
     {
-      AutocastScope autocast(dtype);
+      AutocastGuard autocast(dtype);
       loss = t->loss(*t->model);
     }
     loss.backward();
