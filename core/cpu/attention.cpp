@@ -3,6 +3,7 @@
 #include <cutaway/core/cpu/gemm.h>
 #include <cutaway/core/cpu/scratch.h>
 #include <cutaway/core/math/elementary.h>
+#include <cutaway/core/math/rows.h>
 #include <cutaway/core/parallel.h>
 
 // Note: tiled attention. Scores exist only as tiles of kQueryTile × kKeyTile. The forward pass
@@ -24,15 +25,20 @@ struct Head {
   T *o, *lse;
 };
 
-template <class T>
-Head<T> head_at(const AttentionArgs& x, int64_t index) {
-  int64_t offset[4] = {};
-  int64_t rest = index;
+// Where q, k, v and the mask of head `index` begin, in elements.
+void head_offsets(const AttentionArgs& x, int64_t index, int64_t (&offset)[4]) {
+  for (int64_t& o : offset) o = 0;
   for (int d = x.rank - 1; d >= 0; --d) {
-    const int64_t at = rest % x.sizes[d];
-    rest /= x.sizes[d];
+    const int64_t at = index % x.sizes[d];
+    index /= x.sizes[d];
     for (int i = 0; i < 4; ++i) offset[i] += at * x.strides[i][d];
   }
+}
+
+template <class T>
+Head<T> head_at(const AttentionArgs& x, int64_t index) {
+  int64_t offset[4];
+  head_offsets(x, index, offset);
   return {static_cast<const T*>(x.q) + offset[0],
           static_cast<const T*>(x.k) + offset[1],
           static_cast<const T*>(x.v) + offset[2],
@@ -155,17 +161,23 @@ void forward_rows(const AttentionArgs& x, const Head<T>& h, int64_t q0, int64_t 
   }
 }
 
+// run(begin, end, tiles) for ranges of the tiles of queries of all heads: i is tile i % tiles of
+// head i / tiles.
+template <class F>
+void in_tiles(const AttentionArgs& x, F run) {
+  const int64_t tiles = (x.queries + kQueryTile - 1) / kQueryTile;
+  const int64_t work = x.queries * x.keys * (x.depth + x.width) / (tiles > 0 ? tiles : 1);
+  parallel_for(x.batch * tiles, 1 + 4 * kGrain / (work + 1),
+               [&](int64_t begin, int64_t end) { run(begin, end, tiles); });
+}
+
 template <class T>
 void attention(const AttentionArgs& x) {
-  const int64_t tiles = (x.queries + kQueryTile - 1) / kQueryTile;
-  const auto task = [&](int64_t i) {
-    const int64_t q0 = i % tiles * kQueryTile;
-    forward_rows(x, head_at<T>(x, i / tiles), q0, least(x.queries, q0 + kQueryTile));
-  };
-  const int64_t tasks = x.batch * tiles;
-  const int64_t work = x.queries * x.keys * (x.depth + x.width) / (tiles > 0 ? tiles : 1);
-  parallel_for(tasks, 1 + 4 * kGrain / (work + 1), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) task(i);
+  in_tiles(x, [&](int64_t begin, int64_t end, int64_t tiles) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t q0 = i % tiles * kQueryTile;
+      forward_rows(x, head_at<T>(x, i / tiles), q0, least(x.queries, q0 + kQueryTile));
+    }
   });
 }
 
@@ -264,10 +276,16 @@ void backward_head(const AttentionArgs& x, const Head<T>& h, const HeadGradient<
   }
 }
 
+// run(begin, end) for ranges of heads.
+template <class F>
+void over_heads(const AttentionArgs& x, F run) {
+  const int64_t work = x.queries * x.keys * (x.depth + x.width);
+  parallel_for(x.batch, 1 + 4 * kGrain / (work + 1), run);
+}
+
 template <class T>
 void attention_backward(const AttentionArgs& x) {
-  const int64_t work = x.queries * x.keys * (x.depth + x.width);
-  parallel_for(x.batch, 1 + 4 * kGrain / (work + 1), [&](int64_t begin, int64_t end) {
+  over_heads(x, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const HeadGradient<T> d{static_cast<const T*>(x.upstream) + i * x.queries * x.width,
                               static_cast<T*>(x.dq) + i * x.queries * x.depth,
@@ -276,6 +294,95 @@ void attention_backward(const AttentionArgs& x) {
       backward_head(x, head_at<T>(x, i), d);
     }
   });
+}
+
+// ---- bf16 and f16: heads are converted on the way in and out; everything between is f32
+
+// x [rows, columns] with rows `row` apart as a dense f32 matrix.
+template <class S>
+void widen(const void* x, int64_t offset, int64_t row, int64_t rows, int64_t columns, float* out) {
+  const S* from = static_cast<const S*>(x) + offset;
+  for (int64_t i = 0; i < rows; ++i) {
+    math::convert_row(from + i * row, out + i * columns, columns);
+  }
+}
+
+// Operands of one head in f32.
+template <class S>
+class WideHead {
+ public:
+  explicit WideHead(const AttentionArgs& x)
+      : args(x), q_(x.queries * x.depth), k_(x.keys * x.depth), v_(x.keys * x.width) {
+    args.q_row = args.k_row = x.depth;
+    args.v_row = x.width;
+  }
+  // Converts head `index`, unless it is the one that is there.
+  void load(const AttentionArgs& x, int64_t index) {
+    if (index == index_) return;
+    index_ = index;
+    int64_t offset[4];
+    head_offsets(x, index, offset);
+    widen<S>(x.q, offset[0], x.q_row, x.queries, x.depth, q_.get());
+    widen<S>(x.k, offset[1], x.k_row, x.keys, x.depth, k_.get());
+    widen<S>(x.v, offset[2], x.v_row, x.keys, x.width, v_.get());
+    head = {q_.get(),
+            k_.get(),
+            v_.get(),
+            x.added ? static_cast<const float*>(x.added) + offset[3] : nullptr,
+            x.allowed ? x.allowed + offset[3] : nullptr,
+            nullptr,
+            static_cast<float*>(x.lse) + index * x.queries};
+  }
+  AttentionArgs args;
+  Head<float> head;
+
+ private:
+  int64_t index_ = -1;
+  Scratch<float> q_, k_, v_;
+};
+
+template <class S>
+void half_attention(const AttentionArgs& x) {
+  in_tiles(x, [&](int64_t begin, int64_t end, int64_t tiles) {
+    WideHead<S> wide(x);
+    Scratch<float> out(x.queries * x.width);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t index = i / tiles, q0 = i % tiles * kQueryTile;
+      const int64_t q1 = least(x.queries, q0 + kQueryTile);
+      wide.load(x, index);
+      wide.head.o = out.get();
+      forward_rows(wide.args, wide.head, q0, q1);
+      math::convert_row(out.get() + q0 * x.width,
+                        static_cast<S*>(x.o) + (index * x.queries + q0) * x.width,
+                        (q1 - q0) * x.width);
+    }
+  });
+}
+
+template <class S>
+void half_attention_backward(const AttentionArgs& x) {
+  const int64_t nq = x.queries * x.depth, nk = x.keys * x.depth, nv = x.keys * x.width;
+  const int64_t no = x.queries * x.width;
+  over_heads(x, [&](int64_t begin, int64_t end) {
+    WideHead<S> wide(x);
+    Scratch<float> o(no), g(no), dq(nq), dk(nk), dv(nv);
+    for (int64_t i = begin; i < end; ++i) {
+      wide.load(x, i);
+      math::convert_row(static_cast<const S*>(x.o) + i * no, o.get(), no);
+      math::convert_row(static_cast<const S*>(x.upstream) + i * no, g.get(), no);
+      wide.head.o = o.get();
+      backward_head<float>(wide.args, wide.head, {g.get(), dq.get(), dk.get(), dv.get()});
+      math::convert_row(dq.get(), static_cast<S*>(x.dq) + i * nq, nq);
+      math::convert_row(dk.get(), static_cast<S*>(x.dk) + i * nk, nk);
+      math::convert_row(dv.get(), static_cast<S*>(x.dv) + i * nv, nv);
+    }
+  });
+}
+
+template <class S>
+void register_half_type(DType dtype) {
+  kernels::attention.set(DeviceKind::cpu, dtype, &half_attention<S>);
+  kernels::attention_backward.set(DeviceKind::cpu, dtype, &half_attention_backward<S>);
 }
 
 template <class T>
@@ -289,6 +396,8 @@ void register_type(DType dtype) {
 void register_attention_kernels() {
   register_type<double>(DType::f64);
   register_type<float>(DType::f32);
+  register_half_type<BFloat16>(DType::bf16);
+  register_half_type<Float16>(DType::f16);
 }
 
 }  // namespace cutaway::cpu::CUTAWAY_VARIANT
