@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 
 #include <cutaway/core/cpu/conv_depthwise.h>
 #include <cutaway/core/cpu/conv_tiles.h>
+#include <cutaway/core/cpu/conv_winograd.h>
 #include <cutaway/core/cpu/gemm.h>
 #include <cutaway/core/cpu/scratch.h>
 #include <cutaway/core/kernels/conv.h>
@@ -248,6 +250,9 @@ bool by_tiles(const ConvArgs& a) { return tiles::usable(a) && !Geometry(a, 1).di
 template <class T>
 void forward(const ConvArgs& a) {
   if (depthwise(a)) return depthwise_forward<T>(a);
+  if constexpr (std::is_same_v<T, float>) {
+    if (winograd::forward_wins(a)) return winograd::forward<float>(a);
+  }
 #ifdef CUTAWAY_OWN_GEMM
   if (by_tiles(a)) return tiles::forward<T>(a);
 #endif
@@ -256,6 +261,9 @@ void forward(const ConvArgs& a) {
 template <class T>
 void input_grad(const ConvArgs& a) {
   if (depthwise(a)) return depthwise_input_grad<T>(a);
+  if constexpr (std::is_same_v<T, float>) {
+    if (winograd::input_grad_wins(a)) return winograd::input_grad<float>(a);
+  }
 #ifdef CUTAWAY_OWN_GEMM
   if (by_tiles(a) && tiles::input_grad_is_forward(a)) return tiles::input_grad<T>(a);
 #endif
