@@ -18,6 +18,7 @@
   X(rearrange) \
   X(rearrange_sum) \
   X(reduce) \
+  X(row_norm) \
   X(rows) \
   X(resize) \
   X(scan) \

@@ -1,141 +1,13 @@
 #include <cutaway/core/cpu/reduce_loop.h>
+#include <cutaway/core/cpu/row_lanes.h>
 #include <cutaway/core/kernels/norm.h>
-#include <cutaway/core/kernels/rows.h>
 
 #include <cmath>
 
-// Normalisation of rows and channels. Statistics, and what is subtracted, are f64: a large common
+// Normalisation of channels. Statistics, and what is subtracted, are f64: a large common
 // offset cancels and values near the end of the f32 range do not overflow.
 namespace cutaway::cpu::CUTAWAY_VARIANT {
 namespace {
-
-// Σ term(i), f64, four sums side by side.
-template <class F>
-double sum_f64(int64_t n, F&& term) {
-  constexpr int64_t kLanes = 32;
-  alignas(64) double lane[kLanes] = {};
-  double total = 0;
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-#pragma omp simd
-    for (int64_t j = 0; j < kLanes; ++j) lane[j] += term(i + j);
-  }
-  for (; i < n; ++i) total += term(i);
-  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
-    for (int64_t j = 0; j < width; ++j) lane[j] += lane[j + width];
-  }
-  return lane[0] + total;
-}
-
-template <class T>
-double wide(T x) {
-  return double(compute(x));
-}
-
-// ---- rows: x, y [width]
-
-template <class T>
-void normalize_row(const RowNormArgs& a, int64_t row) {
-  using C = ComputeOf<T>;
-  const int64_t n = a.width;
-  const T* x = static_cast<const T*>(a.in) + row * n;
-  T* y = static_cast<T*>(a.out) + row * n;
-  const T *weight = static_cast<const T*>(a.weight), *bias = static_cast<const T*>(a.bias);
-  double mean = 0;
-  if (a.mean) mean = a.mean[row] = sum_f64(n, [x](int64_t i) { return wide(x[i]); }) / double(n);
-  const double squares = sum_f64(n, [x, mean](int64_t i) {
-    const double d = wide(x[i]) - mean;
-    return d * d;
-  });
-  const double rstd = a.rstd[row] = 1 / std::sqrt(squares / double(n) + a.eps);
-  const auto hat = [x, mean, rstd](int64_t i) { return C((wide(x[i]) - mean) * rstd); };
-  if (weight && bias) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = T(hat(i) * compute(weight[i]) + compute(bias[i]));
-  } else if (weight) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = T(hat(i) * compute(weight[i]));
-  } else {
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) y[i] = T(hat(i));
-    if (bias) {
-      for (int64_t i = 0; i < n; ++i) y[i] = T(hat(i) + compute(bias[i]));
-    }
-  }
-}
-
-template <class T>
-void row_norm(const RowNormArgs& a) {
-  if (a.width == 0) return;
-  parallel_for(a.rows, 1 + kGrain / (4 * a.width), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) normalize_row<T>(a, r);
-  });
-}
-
-// With ĝ = g · weight and x̂ = (x − mean) rstd: dx = rstd (ĝ − mean ĝ − x̂ mean(ĝ x̂)).
-template <class T>
-void normalize_row_grad(const RowNormArgs& a, int64_t row, double* grad_weight, double* grad_bias) {
-  const int64_t n = a.width;
-  const T* x = static_cast<const T*>(a.in) + row * n;
-  const T* g = static_cast<const T*>(a.grad) + row * n;
-  const T* weight = static_cast<const T*>(a.weight);
-  const double mean = a.mean ? a.mean[row] : 0, rstd = a.rstd[row];
-  const auto hat = [x, mean, rstd](int64_t i) { return (wide(x[i]) - mean) * rstd; };
-  if (grad_weight) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) grad_weight[i] += wide(g[i]) * hat(i);
-  }
-  if (grad_bias) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) grad_bias[i] += wide(g[i]);
-  }
-  if (!a.out) return;
-  T* dx = static_cast<T*>(a.out) + row * n;
-  const auto finish = [&](auto scaled) {
-    const double mean_g = a.mean ? sum_f64(n, scaled) / double(n) : 0;
-    const double mean_gx = sum_f64(n, [=](int64_t i) { return scaled(i) * hat(i); }) / double(n);
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i) dx[i] = T(rstd * (scaled(i) - mean_g - hat(i) * mean_gx));
-  };
-  if (weight) {
-    finish([g, weight](int64_t i) { return wide(g[i]) * wide(weight[i]); });
-  } else {
-    finish([g](int64_t i) { return wide(g[i]); });
-  }
-}
-
-// Rows are cut into chunks that depend on their number alone; each chunk sums the gradients of
-// weight and bias for itself, the chunks are added in order.
-template <class T>
-void row_norm_backward(const RowNormArgs& a) {
-  if (a.width == 0) return;
-  const int64_t n = a.width, per_chunk = a.rows < 16 * 64 ? 16 : (a.rows + 63) / 64;
-  const int64_t chunks = (a.rows + per_chunk - 1) / per_chunk;
-  const bool weights = a.grad_weight || a.grad_bias;
-  Scratch<double> parts(weights ? 2 * chunks * n : 0);
-  for (int64_t i = 0; weights && i < 2 * chunks * n; ++i) parts[i] = 0;
-  run_tasks(chunks, 4 * a.rows * n, [&](int64_t c) {
-    double* w = weights ? parts.get() + 2 * c * n : nullptr;
-    const int64_t end = (c + 1) * per_chunk < a.rows ? (c + 1) * per_chunk : a.rows;
-    for (int64_t r = c * per_chunk; r < end; ++r) {
-      normalize_row_grad<T>(a, r, a.grad_weight ? w : nullptr, a.grad_bias ? w + n : nullptr);
-    }
-  });
-  const auto gather = [&](void* to, int64_t offset) {
-    if (!to) return;
-    Scratch<double> total(n);
-    double* sum = total.get();
-    for (int64_t i = 0; i < n; ++i) sum[i] = 0;
-    for (int64_t c = 0; c < chunks; ++c) {
-      const double* part = parts.get() + 2 * c * n + offset;
-#pragma omp simd
-      for (int64_t i = 0; i < n; ++i) sum[i] += part[i];
-    }
-    for (int64_t i = 0; i < n; ++i) static_cast<T*>(to)[i] = T(sum[i]);
-  };
-  gather(a.grad_weight, 0);
-  gather(a.grad_bias, n);
-}
 
 // ---- channels
 
@@ -316,8 +188,6 @@ void update_running(const RunningArgs& a) {
 template <class T>
 void set_norms(DType t) {
   const auto cpu = DeviceKind::cpu;
-  kernels::row_norm.set(cpu, t, &row_norm<T>);
-  kernels::row_norm_backward.set(cpu, t, &row_norm_backward<T>);
   kernels::moments.set(cpu, t, &moments<T>);
   kernels::channel_affine.set(cpu, t, &channel_affine<T>);
   kernels::channel_dots.set(cpu, t, &channel_dots<T>);
