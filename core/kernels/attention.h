@@ -8,8 +8,8 @@ namespace cutaway {
 //   s_ij = scale Σ_d q_id k_jd (+ mask_ij),  p_ij = exp(s_ij) / Σ_j exp(s_ij),  o_ie = Σ_j p_ij
 //   v_je.
 // q [queries, depth], k [keys, depth], v [keys, width], o [queries, width]; last strides are 1,
-// o and all gradients are dense. A query that may look nowhere gives o = 0 and lse = -inf. Kernels of
-// bf16 and f16 take depth and width up to kHalfAttentionColumns; `added` and lse are f32 for them.
+// o and all gradients are dense. A query that may look nowhere gives o = 0 and lse = -inf. Kernels
+// of bf16 and f16 take depth and width up to kHalfAttentionColumns; `added` and lse are f32 there.
 inline constexpr int64_t kHalfAttentionColumns = 128;
 struct AttentionArgs {
   int rank = 0;  // batch dimensions
