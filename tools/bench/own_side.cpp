@@ -33,12 +33,16 @@ class OwnSide : public Side {
  public:
   std::vector<double> values(const BenchCase& c, int n) override {
     set_num_threads(c.threads);
+    current_ = {};  // two at once would count in the peak
     return step_values(make_workload(c.workload, c.dtype), n);
   }
 
   RunResult run(const BenchCase& c, int64_t n) override {
     set_num_threads(c.threads);
-    if (current_.name != c.workload || current_.dtype != c.dtype) prepare(c);
+    if (current_.name != c.workload || current_.dtype != c.dtype || threads_ != c.threads) {
+      prepare(c);
+      threads_ = c.threads;
+    }
     const double ms = time_steps(current_, n);
     return {ms, idle_ < 0 ? -1 : std::max(0.0, process_status("VmHWM") - idle_)};
   }
@@ -58,6 +62,7 @@ class OwnSide : public Side {
   }
 
   Workload current_;
+  int threads_ = 0;
   double idle_ = -1;
 };
 

@@ -441,10 +441,13 @@ class Current:
     def __init__(self):
         self.key, self.case, self.idle = None, None, -1
 
-    def prepare(self, name, dtype):
-        if self.key == (name, dtype):
-            return
+    def forget(self):
         self.key, self.case = None, None
+
+    def prepare(self, name, dtype, threads):
+        if self.key == (name, dtype, threads):
+            return
+        self.forget()
         warm = WORKLOADS[name](dtype)
         warm[0]()  # what libraries load at first use belongs to the idle footprint
         del warm
@@ -454,7 +457,7 @@ class Current:
         trim()  # the formula of the values needs memory that is none of the workload's
         self.idle = idle if reset_peak() else -1
         self.case[0]()
-        self.key = (name, dtype)
+        self.key = (name, dtype, threads)
 
     def peak(self):
         return max(0, status("VmHWM") - self.idle) if self.idle >= 0 else -1
@@ -466,13 +469,14 @@ def answer(words, current):
         return f"error there is no workload {name}"
     torch.set_num_threads(int(threads))
     if command == "losses":
+        current.forget()  # two at once would count in the peak
         step, value = WORKLOADS[name](dtype)
         found = []
         for _ in range(int(count)):
             step()
             found.append(value())
         return "losses " + " ".join(repr(v) for v in found)
-    current.prepare(name, dtype)
+    current.prepare(name, dtype, threads)
     step = current.case[0]
     begin = time.perf_counter()
     for _ in range(int(count)):
