@@ -46,6 +46,20 @@ class GradModeGuard {
  private:
   bool before_;
 };
+// With `on` = false, kernels may take another order of additions in every run where that is faster:
+// sums at indices on a GPU (scatter_add, index_add, segment_sum, gradients of embedding and gather)
+// by atomics instead of by sorting. On by default; the CPU gives the same bits either way.
+class DeterminismGuard {
+ public:
+  explicit DeterminismGuard(bool on) : before_(context().deterministic) {
+    context().deterministic = on;
+  }
+  ~DeterminismGuard() { context().deterministic = before_; }
+  DeterminismGuard(const DeterminismGuard&) = delete;
+
+ private:
+  bool before_;
+};
 // Looks for NaN and Inf after every forward and backward op and raises AutogradError with op,
 // module path, forward call site and statistics of the inputs. Slow; for finding faults.
 class AnomalyGuard {

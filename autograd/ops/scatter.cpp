@@ -103,6 +103,7 @@ void add_rows(const Tensor& out, int dim, const Tensor& rows, const Tensor& give
   r.count = rows.numel();
   r.inner = out.sizes().slice(dim + 1, out.dim()).numel();
   r.include_self = self;
+  r.atomics = !context().deterministic;
   kernels::reduce_rows(out.device(), out.dtype(), r);
 }
 
@@ -224,6 +225,7 @@ void scatter_reduce_forward(Call& c) {
     fill_args(s, out, dim, index, &src);
     s.mode = mode;
     s.include_self = a.include_self;
+    s.atomics = !context().deterministic;
     s.counts = counts.defined() ? counts.data<int64_t>() : nullptr;
     kernels::scatter_reduce(out.device(), out.dtype(), s);
   }

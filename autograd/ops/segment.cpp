@@ -62,6 +62,7 @@ void index_add_forward(Call& c) {
   const Tensor src = contiguous_raw(c.in(2));
   ReduceRowsArgs r;
   fill_args(r, out, dim, index, src);
+  r.atomics = !context().deterministic;
   kernels::reduce_rows(out.device(), out.dtype(), r);
 }
 
@@ -162,7 +163,8 @@ void segment_forward(Call& c) {
     ReduceRowsArgs r;
     fill_args(r, out, 0, index, dense);
     r.mode = mode;
-    r.include_self = false;
+    r.atomics = !context().deterministic;
+    r.include_self = r.atomics && mode == ScatterMode::sum;  // zeros, which atomics can add to
     r.counts = counts.defined() ? counts.data<int64_t>() : nullptr;
     kernels::reduce_rows(out.device(), out.dtype(), r);
   }

@@ -51,6 +51,7 @@ enum class ScatterMode : uint8_t { sum, mean, prod, amax, amin };
 struct ScatterReduceArgs : ScatterArgs {
   ScatterMode mode = ScatterMode::sum;
   bool include_self = true;
+  bool atomics = false;  // sums may be added in any order, rounded each time, where that is faster
   int64_t* counts = nullptr;  // for mean: values that went into each place; dense, as out
 };
 
@@ -67,6 +68,7 @@ using PutRowsArgs = TakeRowsArgs;
 struct ReduceRowsArgs : TakeRowsArgs {
   ScatterMode mode = ScatterMode::sum;
   bool include_self = true;
+  bool atomics = false;
   int64_t* counts = nullptr;
 };
 

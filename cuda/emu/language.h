@@ -217,7 +217,14 @@ T atomically(const Pointer<T>& p, const Index& i, F&& change) {
 }  // namespace detail
 template <class T>
 T atomic_add(Pointer<T> p, Index i, std::type_identity_t<T> v) {
-  return detail::atomically(p, i, [&](T old) { return T(old + v); });
+  return detail::atomically(p, i, [&](T old) {
+    if constexpr (std::is_integral_v<T>) {
+      using U = std::make_unsigned_t<T>;
+      return T(U(U(old) + U(v)));  // wraps
+    } else {
+      return T(old + v);
+    }
+  });
 }
 template <class T>
 T atomic_max(Pointer<T> p, Index i, std::type_identity_t<T> v) {

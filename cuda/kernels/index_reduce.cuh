@@ -5,8 +5,9 @@
 #include <cutaway/cuda/ladder.h>
 
 // Reductions at indices. Values are brought together by their target, in order; the thread at the
-// head of a segment owns it and goes through it as the CPU does. No atomics on floating types, so
-// results are the same bits every time.
+// head of a segment owns it and goes through it as the CPU does: the same bits every time. Where
+// the arguments allow atomics, sums of f32 and f64 need no sorting; each run may round them in
+// another order.
 namespace cutaway::cuda::CUTAWAY_TARGET {
 
 // Values meet in f64 for floating types and are rounded once; integers wrap.
@@ -123,10 +124,43 @@ void scatter_reduce_with(const ScatterReduceArgs& a, const ScatterShape& shape) 
          Segments<I>{sorted.keys(), sorted.order(), nowhere, p.n}, a.src, a.out, counts, a.mode,
          a.include_self);
 }
+// Whole numbers have one sum, whatever the order.
+template <class T>
+constexpr bool kExactAtomics = std::is_same_v<T, int64_t> || std::is_same_v<T, int32_t>;
+template <class T>
+constexpr bool kAtomics = kExactAtomics<T> || std::is_floating_point_v<T>;
+template <class T, class Args>
+bool adds_atomically(const Args& a) {
+  return a.mode == ScatterMode::sum && a.include_self && !a.counts &&
+         (a.atomics || kExactAtomics<T>);
+}
+
+template <class T, class I>
+KERNEL scatter_atomically(ScatterPlaces<I> p, const void* src, void* out) {
+  const int64_t i = thread_number();
+  if (i >= p.n) return;
+  const int64_t t = global<const int64_t>(p.index)[i];
+  I at[3];
+  p.walk.at(static_cast<I>(i), at);
+  const T v = global<const T>(src)[at[1]];
+  if (t >= 0) atomic_add(global<T>(out), static_cast<int64_t>(at[2]) + t * p.out_along, v);
+}
+template <class T, class I>
+void launch_scatter_atomically(const ScatterReduceArgs& a, const ScatterShape& shape) {
+  launch(one_thread_each("scatter_atomically", shape.n), scatter_atomically<T, I>,
+         shape.places_of<I>(a), a.src, a.out);
+}
+
 template <class T>
 void scatter_reduce(const ScatterReduceArgs& a) {
   const ScatterShape shape(a);
   if (shape.n == 0) return;
+  if constexpr (kAtomics<T>) {
+    if (adds_atomically<T>(a)) {
+      return shape.narrow ? launch_scatter_atomically<T, uint32_t>(a, shape)
+                          : launch_scatter_atomically<T, uint64_t>(a, shape);
+    }
+  }
   shape.narrow ? scatter_reduce_with<T, uint32_t>(a, shape)
                : scatter_reduce_with<T, uint64_t>(a, shape);
 }
@@ -194,9 +228,8 @@ KERNEL reduce_row_segments(ReduceRowsArgs a, Segments<I> s) {
   if (a.counts && o == 0 && unit == 0) global<int64_t>(a.counts)[key] = total;
 }
 
-// Sums of whole numbers are the same in every order.
 template <class T>
-KERNEL add_integer_rows(ReduceRowsArgs a) {
+KERNEL add_rows_atomically(ReduceRowsArgs a) {
   const int64_t i = thread_number();
   if (i >= a.outer * a.count * a.inner) return;
   const int64_t row = i / a.inner, o = row / a.count;
@@ -221,9 +254,9 @@ void reduce_rows(const ReduceRowsArgs& a) {
   if (a.counts) fill(a.counts, int64_t{1}, a.n);
   const int64_t n = a.outer * a.count * a.inner;
   if (n == 0) return;
-  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, int32_t>) {
-    if (a.mode == ScatterMode::sum && a.include_self && !a.counts) {
-      return launch(one_thread_each("add_integer_rows", n), add_integer_rows<T>, a);
+  if constexpr (kAtomics<T>) {
+    if (adds_atomically<T>(a)) {
+      return launch(one_thread_each("add_rows_atomically", n), add_rows_atomically<T>, a);
     }
   }
   if (!fits32(a.n) || !fits32(a.count)) return reduce_rows_with<T, 1, uint64_t>(a);

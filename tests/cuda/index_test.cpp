@@ -1,3 +1,7 @@
+#include <functional>
+
+#include <cutaway/autograd/autograd.h>
+#include <cutaway/autograd/ops.h>
 #include <cutaway/core/kernels/index.h>
 #include <cutaway/cuda/emu/counters.h>
 #include <cutaway/cuda/ladder.h>
@@ -225,6 +229,38 @@ TEST(CudaIndex, ReduceRowsInEveryOrderOfThreads) {
     compare_rows<float>(kernels::reduce_rows, kRows[5], true, [](auto&, int64_t*) {});
     compare_rows<int64_t>(kernels::reduce_rows, kRows[5], true, [](auto&, int64_t*) {});
   });
+}
+
+template <class F>
+size_t launches_of(F fn) {
+  const OptionsScope scope({.count = true});
+  take_collected();
+  fn();
+  return take_collected().size();
+}
+
+// Sums at indices where the user allows any order of additions.
+TEST(CudaIndex, AtomicsByChoiceAddTheSame) {
+  const Tensor x = randn({7, 6}), src = randn({40, 6});
+  const Tensor at = randint(0, 7, {40, 6}), rows = randint(0, 7, {40});
+  const std::vector<std::function<Tensor(Device)>> sums = {
+      [&](Device d) { return scatter_add(x.to(d), 0, at.to(d), src.to(d)); },
+      [&](Device d) { return index_add(x.to(d), 0, rows.to(d), src.to(d)); },
+      [&](Device d) { return segment_sum(src.to(d), rows.to(d), 7); }};
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const Tensor want = sums[i](kCpu);
+    in_three_orders([&] {
+      const DeterminismGuard any_order(false);
+      const Tensor got = sums[i](kEmuDevice).to(kCpu);
+      EXPECT_LT(amax(abs(got - want)).item<double>(), 1e-5) << i;
+    });
+    const auto sorts = [&] { sums[i](kEmuDevice); };
+    const auto adds = [&] {
+      const DeterminismGuard any_order(false);
+      sums[i](kEmuDevice);
+    };
+    EXPECT_LT(launches_of(adds), launches_of(sorts)) << i;
+  }
 }
 
 template <class T>
