@@ -31,7 +31,8 @@ std::string clock_text(double seconds) {
 
 std::string grouped(int64_t n) {
   std::string s = std::to_string(n);
-  for (int64_t at = int64_t(s.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) s.insert(size_t(at), " ");
+  const int64_t first = n < 0 ? 1 : 0;
+  for (int64_t at = int64_t(s.size()) - 3; at > first; at -= 3) s.insert(size_t(at), 1, ' ');
   return s;
 }
 
