@@ -427,14 +427,16 @@ def reset_peak():
         return False
 
 
-def keep_freed_blocks():
+def keep_freed_blocks(keep):
     """As PyTorch has no cache of host memory, glibc gives its large blocks back to the system and
-    fetches fresh pages for each result, at random: ops take up to six times as long. Without that
-    the comparison is with the fastest PyTorch."""
+    fetches fresh pages for each result, at random: ops take up to six times as long. They are kept
+    while time is measured, so that the comparison is with the fastest PyTorch, but not while memory
+    is, which a heap with holes would exaggerate."""
     try:
         libc = ctypes.CDLL(None)
-        libc.mallopt(-4, 0)  # M_MMAP_MAX: no block is a mapping of its own
-        libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
+        libc.mallopt(-1, 2**31 - 1 if keep else 128 * 1024)  # M_TRIM_THRESHOLD
+        libc.mallopt(-3, 128 * 1024)  # M_MMAP_THRESHOLD
+        libc.mallopt(-4, 0 if keep else 65536)  # M_MMAP_MAX
     except (AttributeError, OSError):
         pass
 
@@ -448,10 +450,10 @@ def trim():
 
 
 class Current:
-    """The workload that runs now, and the memory held before it was made."""
+    """The workload that runs now, and the most memory that it needed."""
 
     def __init__(self):
-        self.key, self.case, self.idle = None, None, -1
+        self.key, self.case, self.peak = None, None, -1
 
     def forget(self):
         self.key, self.case = None, None
@@ -460,6 +462,7 @@ class Current:
         if self.key == (name, dtype, threads):
             return
         self.forget()
+        keep_freed_blocks(False)
         warm = WORKLOADS[name](dtype)
         warm[0]()  # what libraries load at first use belongs to the idle footprint
         del warm
@@ -467,12 +470,12 @@ class Current:
         idle = status("VmRSS")
         self.case = WORKLOADS[name](dtype)
         trim()  # the formula of the values needs memory that is none of the workload's
-        self.idle = idle if reset_peak() else -1
-        self.case[0]()
+        measured = reset_peak()
+        for _ in range(3):
+            self.case[0]()
+        self.peak = max(0, status("VmHWM") - idle) if measured else -1
+        keep_freed_blocks(True)
         self.key = (name, dtype, threads)
-
-    def peak(self):
-        return max(0, status("VmHWM") - self.idle) if self.idle >= 0 else -1
 
 
 def answer(words, current):
@@ -493,13 +496,12 @@ def answer(words, current):
     begin = time.perf_counter()
     for _ in range(int(count)):
         step()
-    return f"{(time.perf_counter() - begin) * 1e3 / int(count)!r} {current.peak()}"
+    return f"{(time.perf_counter() - begin) * 1e3 / int(count)!r} {current.peak}"
 
 
 def main():
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what libraries print is no answer
-    keep_freed_blocks()
     out.write(f"torch {torch.__version__}\n")
     current = Current()
     for line in sys.stdin:
