@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <cutaway/core/cpu/vector_math.h>
 #include <cutaway/core/kernels/pointwise.h>
 #include <cutaway/core/math/storage.h>
 #include <cutaway/core/parallel.h>
@@ -50,6 +51,8 @@ void loop1(int64_t n, void* out, const void* const* in, const PointwiseArgs& arg
   const A* a = static_cast<const A*>(in[0]);
   if constexpr (requires { F::row(a, y, n); }) {
     F::row(a, y, n);
+  } else if constexpr (std::is_same_v<A, float> && requires(Vector<float> v) { F::lanes(v); }) {
+    map_vectors([](auto v) { return F::lanes(v); }, n, y, a);
   } else {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) y[i] = f(a[i]);
@@ -61,8 +64,12 @@ void loop2(int64_t n, void* out, const void* const* in, const PointwiseArgs& arg
   Out* y = static_cast<Out*>(out);
   const A* a = static_cast<const A*>(in[0]);
   const B* b = static_cast<const B*>(in[1]);
+  if constexpr (std::is_same_v<A, float> && requires(Vector<float> v) { F::lanes(v, v); }) {
+    map_vectors([](auto u, auto v) { return F::lanes(u, v); }, n, y, a, b);
+  } else {
 #pragma omp simd
-  for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+  }
 }
 template <class F, class Out, class A, class B, class C>
 void loop3(int64_t n, void* out, const void* const* in, const PointwiseArgs& args) {

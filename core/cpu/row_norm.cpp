@@ -206,22 +206,6 @@ struct FloatParameter {
   const float* data = nullptr;
 };
 
-// A result row in f32: itself, or a buffer that done() converts.
-template <class T>
-struct FloatResult {
-  explicit FloatResult(int64_t n) : room(kIsHalf<T> ? n : 0) {}
-  float* begin(T* row) {
-    if constexpr (kIsHalf<T>)
-      return room.get();
-    else
-      return row;
-  }
-  void done(T* row, int64_t n) {
-    if constexpr (kIsHalf<T>) math::convert_row(room.get(), row, n);
-  }
-  Scratch<float> room;
-};
-
 // ---- walking
 
 template <class T>

@@ -1,6 +1,6 @@
-#include <cutaway/core/cpu/reduce_loop.h>
+#include <cutaway/core/cpu/row_lanes.h>
+#include <cutaway/core/cpu/vector_math.h>
 #include <cutaway/core/kernels/rows.h>
-#include <cutaway/core/math/exponential.h>
 
 #include <cmath>
 
@@ -8,59 +8,75 @@
 namespace cutaway::cpu::CUTAWAY_VARIANT {
 namespace {
 
-constexpr int64_t kBlock = 256;
 constexpr int64_t kSideBySide = 128;
 
-// Room for a row in the compute type, where the result's own type is narrower.
-template <class T>
-struct RowBuffer {
-  explicit RowBuffer(int64_t n) : memory(kIsHalf<T> ? n : 0) {}
-  ComputeOf<T>* get(T* row) {
-    if constexpr (kIsHalf<T>)
-      return memory.get();
-    else
-      return row;
-  }
-  Scratch<ComputeOf<T>> memory;
-};
+// ---- forward, rows: x [n], y [n]; in f64
 
-template <class T>
-ComputeOf<T> row_max(const T* x, int64_t n) {
-  return reduce_run<Extreme<T, 1>>(x, n, 1, 0);
+template <bool kLog>
+void softmax_row(const double* x, double* y, int64_t n) {
+  const double m = reduce_run<Extreme<double, 1>>(x, n, 1, 0);
+  if constexpr (kLog) {
+    const double shift = std::log(sum_f64(n, [=](int64_t i) { return math::exp(x[i] - m); }));
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - m) - shift;
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i] = math::exp(x[i] - m);
+    const double scale = 1 / sum_f64(n, [=](int64_t i) { return y[i]; });
+    for (int64_t i = 0; i < n; ++i) y[i] *= scale;
+  }
 }
 
-// ---- forward, rows: x [n], y [n]
+// ---- forward, rows, in f32
 
-// e = exp(x − m); their sum, in f32 over blocks and in f64 over these.
-template <class T>
-double exponentials(const T* x, ComputeOf<T>* e, ComputeOf<T> m, int64_t n) {
-  double total = 0;
-  for (int64_t from = 0; from < n; from += kBlock) {
-    const int64_t to = from + kBlock < n ? from + kBlock : n;
-#pragma omp simd
-    for (int64_t i = from; i < to; ++i) e[i] = math::exp(compute(x[i]) - m);
-    ComputeOf<T> part = 0;
-#pragma omp simd reduction(+ : part)
-    for (int64_t i = from; i < to; ++i) part += e[i];
-    total += double(part);
+// The largest element; a NaN may be lost.
+float row_max(const float* x, int64_t n) {
+  using L = math::Lanes<Vector<float>>;
+  constexpr int64_t kStep = LaneSums::kStep;
+  float most = Extreme<float, 1>::identity();
+  Vector<float> lane[4] = {L::all(most), L::all(most), L::all(most), L::all(most)};
+  int64_t i = 0;
+  for (; i + 4 * kStep <= n; i += 4 * kStep) {
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < 4; ++k) lane[k] = L::at_least(lane[k], load_vector(x + i + k * kStep));
   }
+  for (; i + kStep <= n; i += kStep) lane[0] = L::at_least(lane[0], load_vector(x + i));
+  for (int64_t k = 1; k < 4; ++k) lane[0] = L::at_least(lane[0], lane[k]);
+  for (int64_t j = 0; j < kStep; ++j) most = lane[0][j] > most ? lane[0][j] : most;
+  for (; i < n; ++i) most = x[i] > most ? x[i] : most;
+  return most;
+}
+
+// Σ exp(x − m), where wanted with e = exp(x − m). NaN wherever x has one.
+template <bool kKeep>
+double exponentials(const float* x, float* e, float m, int64_t n) {
+  double total = 0;
+  LaneSums sums;
+  for_row(
+      n,
+      [&, m](int64_t i, int64_t k) {
+        const auto v = math::lanes::exp(load_vector(x + i) - m);
+        if constexpr (kKeep) store_vector(e + i, v);
+        sums.lane[k] += v;
+      },
+      [&](int64_t i) {
+        const float v = math::exp(x[i] - m);
+        if constexpr (kKeep) e[i] = v;
+        total += double(v);
+      },
+      [&] { total += sums.take(); });
   return total;
 }
 
-template <class T>
-void softmax_row(const T* x, T* y, int64_t n, RowBuffer<T>& buffer) {
-  using C = ComputeOf<T>;
-  C* e = buffer.get(y);
-  const C scale = C(1 / exponentials(x, e, row_max(x, n), n));
-  for (int64_t i = 0; i < n; ++i) y[i] = T(e[i] * scale);
-}
-
-template <class T>
-void log_softmax_row(const T* x, T* y, int64_t n, RowBuffer<T>& buffer) {
-  using C = ComputeOf<T>;
-  const C m = row_max(x, n);
-  const C shift = C(std::log(exponentials(x, buffer.get(y), m, n)));
-  for (int64_t i = 0; i < n; ++i) y[i] = T((compute(x[i]) - m) - shift);
+// `room` [n] may be y, unless y is streamed.
+template <bool kLog, Store kStore>
+void softmax_row(const float* x, float* y, int64_t n, float* room) {
+  const float m = row_max(x, n);
+  if constexpr (kLog) {
+    const float shift = float(std::log(exponentials<false>(x, room, m, n)));
+    write_row<kStore>(y, n, [=](auto at) { return (at(x) - m) - shift; });
+  } else {
+    const float scale = float(1 / exponentials<true>(x, room, m, n));
+    write_row<kStore>(y, n, [=](auto at) { return at(room) * scale; });
+  }
 }
 
 // ---- forward, columns: `width` lists side by side, elements `stride` apart
@@ -109,20 +125,37 @@ void softmax_columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width)
 
 // ---- backward: y, g, dx as x
 
-template <class T, bool kLog>
-void softmax_grad_row(const T* y, const T* g, T* dx, int64_t n) {
-  using C = ComputeOf<T>;
+template <bool kLog>
+void softmax_grad_row(const double* y, const double* g, double* dx, int64_t n) {
+  const double dot = sum_f64(n, [=](int64_t i) { return kLog ? g[i] : g[i] * y[i]; });
+  for (int64_t i = 0; i < n; ++i) {
+    dx[i] = kLog ? g[i] - math::exp(y[i]) * dot : y[i] * (g[i] - dot);
+  }
+}
+
+template <bool kLog, Store kStore>
+void softmax_grad_row(const float* y, const float* g, float* dx, int64_t n) {
   double total = 0;
-#pragma omp simd reduction(+ : total)
-  for (int64_t i = 0; i < n; ++i) {
-    total += kLog ? double(compute(g[i])) : double(compute(g[i])) * double(compute(y[i]));
+  LaneSums sums;
+  for_row(
+      n,
+      [&](int64_t i, int64_t k) {
+        const auto u = load_vector(g + i);
+        sums.lane[k] += kLog ? u : u * load_vector(y + i);
+      },
+      [&](int64_t i) { total += double(kLog ? g[i] : g[i] * y[i]); },
+      [&] { total += sums.take(); });
+  if (!std::isfinite(total)) {
+    total = sum_f64(n, [=](int64_t i) { return double(g[i]) * (kLog ? 1 : double(y[i])); });
   }
-  const C dot = C(total);
-#pragma omp simd
-  for (int64_t i = 0; i < n; ++i) {
-    const C gi = compute(g[i]), yi = compute(y[i]);
-    dx[i] = T(kLog ? gi - math::exp(yi) * dot : yi * (gi - dot));
-  }
+  const float dot = float(total);
+  write_row<kStore>(dx, n, [=](auto at) {
+    if constexpr (kLog) {
+      return at(g) - math::lanes::exp(at(y)) * dot;
+    } else {
+      return at(y) * (at(g) - dot);
+    }
+  });
 }
 
 template <class T, bool kLog>
@@ -168,20 +201,52 @@ void walk(const SoftmaxArgs& a, Rows&& rows, Columns&& columns) {
   });
 }
 
+// Rows [begin, end), read and written as floats.
+template <class T, bool kLog, Store kStore>
+void softmax_rows(const SoftmaxArgs& a, int64_t begin, int64_t end) {
+  constexpr bool kRoom = kStore == Store::stream;
+  const int64_t n = a.n;
+  Scratch<float> in(kIsHalf<T> ? n : 0), room(kRoom ? n : 0);
+  FloatResult<T> result(n);
+  for (int64_t r = begin; r < end; ++r) {
+    const float* x = float_row(static_cast<const T*>(a.in) + r * n, n, in.get());
+    T* y = static_cast<T*>(a.out) + r * n;
+    float* to = result.begin(y);
+    softmax_row<kLog, kStore>(x, to, n, kRoom ? room.get() : to);
+    result.done(y, n);
+  }
+  if (kRoom) end_stream();
+}
+
+template <class T, bool kLog, Store kStore>
+void softmax_grad_rows(const SoftmaxArgs& a, int64_t begin, int64_t end) {
+  const int64_t n = a.n;
+  Scratch<float> in(kIsHalf<T> ? 2 * n : 0);
+  FloatResult<T> result(n);
+  for (int64_t r = begin; r < end; ++r) {
+    const float* y = float_row(static_cast<const T*>(a.in) + r * n, n, in.get());
+    const float* g = float_row(static_cast<const T*>(a.grad) + r * n, n, in.get() + n);
+    T* dx = static_cast<T*>(a.out) + r * n;
+    softmax_grad_row<kLog, kStore>(y, g, result.begin(dx), n);
+    result.done(dx, n);
+  }
+  if (kStore == Store::stream) end_stream();
+}
+
 template <class T, bool kLog>
 void softmax(const SoftmaxArgs& a) {
   const T* x = static_cast<const T*>(a.in);
   T* y = static_cast<T*>(a.out);
+  const bool stream = streams_rows<T>(a.out, a.outer, a.n);
   walk(
       a,
       [&](int64_t begin, int64_t end) {
-        RowBuffer<T> buffer(a.n);
-        for (int64_t r = begin; r < end; ++r) {
-          if constexpr (kLog) {
-            log_softmax_row(x + r * a.n, y + r * a.n, a.n, buffer);
-          } else {
-            softmax_row(x + r * a.n, y + r * a.n, a.n, buffer);
-          }
+        if constexpr (std::is_same_v<T, double>) {
+          for (int64_t r = begin; r < end; ++r) softmax_row<kLog>(x + r * a.n, y + r * a.n, a.n);
+        } else if (stream) {
+          softmax_rows<T, kLog, Store::stream>(a, begin, end);
+        } else {
+          softmax_rows<T, kLog, Store::plain>(a, begin, end);
         }
       },
       [&](int64_t first, int64_t width) {
@@ -193,11 +258,18 @@ template <class T, bool kLog>
 void softmax_grad(const SoftmaxArgs& a) {
   const T *y = static_cast<const T*>(a.in), *g = static_cast<const T*>(a.grad);
   T* dx = static_cast<T*>(a.out);
+  const bool stream = streams_rows<T>(a.out, a.outer, a.n);
   walk(
       a,
       [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r) {
-          softmax_grad_row<T, kLog>(y + r * a.n, g + r * a.n, dx + r * a.n, a.n);
+        if constexpr (std::is_same_v<T, double>) {
+          for (int64_t r = begin; r < end; ++r) {
+            softmax_grad_row<kLog>(y + r * a.n, g + r * a.n, dx + r * a.n, a.n);
+          }
+        } else if (stream) {
+          softmax_grad_rows<T, kLog, Store::stream>(a, begin, end);
+        } else {
+          softmax_grad_rows<T, kLog, Store::plain>(a, begin, end);
         }
       },
       [&](int64_t first, int64_t width) {

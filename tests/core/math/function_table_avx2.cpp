@@ -13,6 +13,7 @@
 #pragma GCC optimize("O3,no-math-errno,no-trapping-math")
 #pragma GCC target("avx2,fma,f16c")
 #endif
+#define CUTAWAY_VARIANT test_avx2
 #include <tests/core/math/function_table_body.h>
 
 namespace cutaway::math_test {

@@ -7,7 +7,7 @@
 #include <immintrin.h>
 
 #if defined(__clang__)
-#pragma clang attribute push( \
+#pragma clang attribute push(                                                    \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))), \
     apply_to = function)
 #else
@@ -15,6 +15,7 @@
 #pragma GCC optimize("O3,no-math-errno,no-trapping-math")
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")
 #endif
+#define CUTAWAY_VARIANT test_avx512
 #include <tests/core/math/function_table_body.h>
 
 namespace cutaway::math_test {

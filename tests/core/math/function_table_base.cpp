@@ -6,6 +6,7 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3,no-math-errno,no-trapping-math")
 #endif
+#define CUTAWAY_VARIANT test_base
 #include <tests/core/math/function_table_body.h>
 
 namespace cutaway::math_test {
