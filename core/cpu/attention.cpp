@@ -1,8 +1,8 @@
 #include <cutaway/core/kernels/attention.h>
 
-#include <cutaway/core/cpu/gemm.h>
 #include <cutaway/core/cpu/scratch.h>
-#include <cutaway/core/math/elementary.h>
+#include <cutaway/core/cpu/small_product.h>
+#include <cutaway/core/cpu/vector_math.h>
 #include <cutaway/core/math/rows.h>
 #include <cutaway/core/parallel.h>
 
@@ -62,14 +62,14 @@ constexpr T kMinusInf = -T(__builtin_inf());
 template <class T>
 void scores(const AttentionArgs& x, const Head<T>& h, const Tile& t, T* s) {
   const int64_t n = t.columns();
-  gemm(Product<T>{.m = t.rows(),
-                  .n = n,
-                  .k = x.depth,
-                  .a = {h.q + t.q0 * x.q_row, x.q_row, 1},
-                  .b = {h.k + t.k0 * x.k_row, 1, x.k_row},
-                  .c = s,
-                  .c_row = n,
-                  .alpha = T(x.scale)});
+  multiply(Product<T>{.m = t.rows(),
+                      .n = n,
+                      .k = x.depth,
+                      .a = {h.q + t.q0 * x.q_row, x.q_row, 1},
+                      .b = {h.k + t.k0 * x.k_row, 1, x.k_row},
+                      .c = s,
+                      .c_row = n,
+                      .alpha = T(x.scale)});
   for (int64_t i = t.q0; i < t.q1; ++i) {
     T* row = s + (i - t.q0) * n;
     if (h.added) {
@@ -83,6 +83,15 @@ void scores(const AttentionArgs& x, const Head<T>& h, const Tile& t, T* s) {
     if (x.causal) {
       for (int64_t j = i + 1 > t.k0 ? i + 1 - t.k0 : 0; j < n; ++j) row[j] = kMinusInf<T>;
     }
+  }
+}
+
+template <class T>
+void exp_all(T* s, int64_t n) {
+  if constexpr (std::is_same_v<T, float>) {
+    map_vectors([](auto v) { return math::lanes::exp(v); }, n, s, s);
+  } else {
+    for (int64_t i = 0; i < n; ++i) s[i] = math::exp(s[i]);
   }
 }
 
@@ -105,16 +114,17 @@ void soften(T* s, int64_t rows, int64_t columns, T* most, double* sum, T* keep) 
       bad |= row[j] != row[j];
     }
     if (bad) top = T(__builtin_nan(""));
-    if (top == kMinusInf<T>) {
-      for (int64_t j = 0; j < columns; ++j) row[j] = 0;
-      keep[i] = 1;
-      continue;
-    }
+    keep[i] = 1;
+    if (top == kMinusInf<T>) continue;  // all of the row is, and becomes 0
     keep[i] = math::exp(most[i] - top);
     most[i] = top;
-    double total = 0;
 #pragma omp simd
-    for (int64_t j = 0; j < columns; ++j) row[j] = math::exp(row[j] - top);
+    for (int64_t j = 0; j < columns; ++j) row[j] -= top;
+  }
+  exp_all(s, rows * columns);
+  for (int64_t i = 0; i < rows; ++i) {
+    const T* row = s + i * columns;
+    double total = 0;
 #pragma omp simd reduction(+ : total)
     for (int64_t j = 0; j < columns; ++j) total += double(row[j]);
     sum[i] = sum[i] * double(keep[i]) + total;
@@ -143,14 +153,14 @@ void forward_rows(const AttentionArgs& x, const Head<T>& h, int64_t q0, int64_t 
         for (int64_t e = 0; e < width; ++e) out[i * width + e] *= keep[i];
       }
     }
-    gemm(Product<T>{.m = rows,
-                    .n = width,
-                    .k = t.columns(),
-                    .a = {s.get(), t.columns(), 1},
-                    .b = {h.v + k0 * x.v_row, x.v_row, 1},
-                    .c = out,
-                    .c_row = width,
-                    .beta = T(k0 > 0)});
+    multiply(Product<T>{.m = rows,
+                        .n = width,
+                        .k = t.columns(),
+                        .a = {s.get(), t.columns(), 1},
+                        .b = {h.v + k0 * x.v_row, x.v_row, 1},
+                        .c = out,
+                        .c_row = width,
+                        .beta = T(k0 > 0)});
   }
   for (int64_t i = 0; i < rows; ++i) {
     const double total = sum[i];
@@ -195,13 +205,11 @@ void probabilities(const AttentionArgs& x, const Head<T>& h, const Tile& t, T* p
   for (int64_t i = 0; i < t.rows(); ++i) {
     T* row = p + i * t.columns();
     const T lse = h.lse[t.q0 + i];
-    if (lse == kMinusInf<T>) {
-      for (int64_t j = 0; j < t.columns(); ++j) row[j] = 0;
-      continue;
-    }
+    const bool blind = lse == kMinusInf<T>;  // may look nowhere
 #pragma omp simd
-    for (int64_t j = 0; j < t.columns(); ++j) row[j] = math::exp(row[j] - lse);
+    for (int64_t j = 0; j < t.columns(); ++j) row[j] = blind ? kMinusInf<T> : row[j] - lse;
   }
+  exp_all(p, t.rows() * t.columns());
 }
 
 // Adds what one tile gives: dv += pᵀ g; ds = p ∘ (g vᵀ − dot); dq += ds k; dk += dsᵀ q.
@@ -211,21 +219,21 @@ void tile_gradients(const AttentionArgs& x, const Head<T>& h, const HeadGradient
   const int64_t rows = t.rows(), n = t.columns();
   probabilities(x, h, t, p);
   const T* g = d.g + t.q0 * x.width;
-  gemm(Product<T>{.m = n,
-                  .n = x.width,
-                  .k = rows,
-                  .a = {p, 1, n},
-                  .b = {g, x.width, 1},
-                  .c = d.dv + t.k0 * x.width,
-                  .c_row = x.width,
-                  .beta = 1});
-  gemm(Product<T>{.m = rows,
-                  .n = n,
-                  .k = x.width,
-                  .a = {g, x.width, 1},
-                  .b = {h.v + t.k0 * x.v_row, 1, x.v_row},
-                  .c = ds,
-                  .c_row = n});
+  multiply(Product<T>{.m = n,
+                      .n = x.width,
+                      .k = rows,
+                      .a = {p, 1, n},
+                      .b = {g, x.width, 1},
+                      .c = d.dv + t.k0 * x.width,
+                      .c_row = x.width,
+                      .beta = 1});
+  multiply(Product<T>{.m = rows,
+                      .n = n,
+                      .k = x.width,
+                      .a = {g, x.width, 1},
+                      .b = {h.v + t.k0 * x.v_row, 1, x.v_row},
+                      .c = ds,
+                      .c_row = n});
   for (int64_t i = 0; i < rows; ++i) {
     T* row = ds + i * n;
     const T* weights = p + i * n;
@@ -233,24 +241,24 @@ void tile_gradients(const AttentionArgs& x, const Head<T>& h, const HeadGradient
 #pragma omp simd
     for (int64_t j = 0; j < n; ++j) row[j] = weights[j] * (row[j] - sum);
   }
-  gemm(Product<T>{.m = rows,
-                  .n = x.depth,
-                  .k = n,
-                  .a = {ds, n, 1},
-                  .b = {h.k + t.k0 * x.k_row, x.k_row, 1},
-                  .c = d.dq + t.q0 * x.depth,
-                  .c_row = x.depth,
-                  .alpha = T(x.scale),
-                  .beta = 1});
-  gemm(Product<T>{.m = n,
-                  .n = x.depth,
-                  .k = rows,
-                  .a = {ds, 1, n},
-                  .b = {h.q + t.q0 * x.q_row, x.q_row, 1},
-                  .c = d.dk + t.k0 * x.depth,
-                  .c_row = x.depth,
-                  .alpha = T(x.scale),
-                  .beta = 1});
+  multiply(Product<T>{.m = rows,
+                      .n = x.depth,
+                      .k = n,
+                      .a = {ds, n, 1},
+                      .b = {h.k + t.k0 * x.k_row, x.k_row, 1},
+                      .c = d.dq + t.q0 * x.depth,
+                      .c_row = x.depth,
+                      .alpha = T(x.scale),
+                      .beta = 1});
+  multiply(Product<T>{.m = n,
+                      .n = x.depth,
+                      .k = rows,
+                      .a = {ds, 1, n},
+                      .b = {h.q + t.q0 * x.q_row, x.q_row, 1},
+                      .c = d.dk + t.k0 * x.depth,
+                      .c_row = x.depth,
+                      .alpha = T(x.scale),
+                      .beta = 1});
 }
 
 template <class T>
