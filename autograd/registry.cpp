@@ -24,6 +24,7 @@
   X(scan) \
   X(softmax) \
   X(norm) \
+  X(recurrent) \
   X(channel_norm) \
   X(gather) \
   X(scatter) \

@@ -12,6 +12,7 @@
   X(index)                       \
   X(index_reduce)                \
   X(loss)                        \
+  X(lstm)                        \
   X(magnitude)                   \
   X(matmul)                      \
   X(norm)                        \

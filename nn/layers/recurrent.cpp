@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <cutaway/autograd/ops.h>
+#include <cutaway/autograd/ops/recurrent.h>
 #include <cutaway/nn/init.h>
 #include <cutaway/nn/layers/check.h>
 #include <cutaway/nn/layers/dropout.h>
@@ -29,6 +30,13 @@ Tensor gru_step(const Tensor& from_x, const Tensor& from_h, const Tensor& h) {
 Tensor fresh(const Shape& sizes, int64_t hidden) {
   const double bound = 1 / std::sqrt(double(hidden));
   return init::uniform_(empty(sizes), -bound, bound).set_requires_grad();
+}
+
+// Types that lstm_sequence takes: under autocast the gates have another one than the states.
+bool one_wide_type(std::initializer_list<Tensor> list) {
+  const DType t = list.begin()->dtype();
+  return kFullFloats.has(t) &&
+         std::all_of(list.begin(), list.end(), [t](const Tensor& x) { return x.dtype() == t; });
 }
 
 void check_sizes(const char* layer, const Tensor& t, const char* name, const Shape& need) {
@@ -122,7 +130,18 @@ Recurrent::State Recurrent::step(const Weights& w, const Tensor& projected,
 // (undefined: all). Moves `state` to the end.
 Tensor Recurrent::run(const Weights& w, const Tensor& x, bool reverse,
                       const std::vector<Tensor>& valid, State& state) const {
-  const Tensors steps = unbind(linear(x, w.ih, w.bias_ih), 0);
+  const Tensor gates = linear(x, w.ih, w.bias_ih);
+  const bool all_steps =
+      std::none_of(valid.begin(), valid.end(), [](const Tensor& t) { return t.defined(); });
+  if (kind_ == Kind::lstm && all_steps && one_wide_type({gates, state.h, state.c, w.hh}) &&
+      !w.hr.defined()) {
+    const LstmSequence s =
+        lstm_sequence(gates, state.h, state.c, w.hh, w.bias_hh, {.reverse = reverse});
+    const int64_t last = reverse ? 0 : x.size(0) - 1;
+    state = {select(s.h, 0, last), select(s.c, 0, last)};
+    return s.h;
+  }
+  const Tensors steps = unbind(gates, 0);
   Tensors outputs(steps.size());
   for (size_t k = 0; k < steps.size(); ++k) {
     const size_t t = reverse ? steps.size() - 1 - k : k;
