@@ -272,6 +272,9 @@ void input_grad(const ConvArgs& a) {
 template <class T>
 void weight_grad(const ConvArgs& a) {
   if (depthwise(a)) return depthwise_weight_grad<T>(a);
+  if constexpr (std::is_same_v<T, float>) {
+    if (winograd::forward_wins(a)) return winograd::weight_grad<float>(a);
+  }
 #ifdef CUTAWAY_OWN_GEMM
   if (by_tiles(a)) return tiles::weight_grad<T>(a);
 #endif

@@ -4,6 +4,7 @@
 #include <cutaway/core/cpu/conv_winograd.h>
 
 #include <algorithm>
+#include <vector>
 
 #include <cutaway/core/cpu/gemm_tile.h>
 #include <cutaway/core/cpu/planes.h>
@@ -259,6 +260,112 @@ ConvArgs of_the_gradient(const ConvArgs& a) {
   return b;
 }
 
+// The values of four by four gradients of one block of channels in a segment, like those of the
+// input.
+template <class S>
+void grad_to_points(const Problem& p, const Segment& s, int lanes, const S* g, const S* end,
+                    float* tiles, const Values& values, int64_t block) {
+  const int64_t row = p.tile_row();
+  const PlaneRows rows{lanes, p.out[0], p.out[1], s.row * kTile, (s.row + s.count) * kTile};
+  planes_to_lanes(rows, g, end, 0, row, tiles);
+  for (int64_t i = 0; i < s.count; ++i) {
+    for (int64_t j = 0; j < p.tiles[1]; ++j) {
+      const float* from = tiles + (i * kTile * row + j * kTile) * kL;
+      float* to = values.at(0, s.tile + i * p.tiles[1] + j, block);
+      in_both_directions<GradToPoints>(
+          [&](int y, int x) { return load_vector(from + (y * row + x) * kL); },
+          [&](int y, int x, Lanes v) { store_vector(to + (kPatch * y + x) * values.point(), v); });
+    }
+  }
+}
+
+// sums [c][k] += valuesᵀ · gradients at one point, over `tiles` tiles.
+void add_products(const Problem& p, int64_t tiles, const Values& values, const Values& gradients,
+                  int64_t point, bool first_block, float* sums) {
+  for_panels(p.k_blocks, [&](int64_t first, int64_t count) {
+    const int64_t most = kTileRows[count], strips = (p.c + most - 1) / most;
+    int64_t i = 0;
+    for (int64_t s = 0; s < strips; ++s) {
+      const int height = int((p.c - i + strips - s - 1) / (strips - s));
+      const Finish<float> f{sums + i * gradients.row() + first * kL,
+                            gradients.row(),
+                            1,
+                            first_block ? 0.0f : 1.0f,
+                            nullptr,
+                            kL};
+      find_tile<float>(height, int(count))(tiles, values.at(point, 0, 0) + i, 1, values.row(),
+                                           gradients.at(point, 0, first), gradients.row(), f);
+      i += height;
+    }
+  });
+}
+
+// dw [k][c][3·3] from the sums at the points.
+template <class S>
+void points_to_kernels(const Problem& p, const float* sums, S* dw) {
+  const int64_t row = p.k_blocks * kL, point = p.kernel_point();
+  parallel_for(p.k_blocks * p.c, 256, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t block = i / p.c, c = i % p.c;
+      const float* from = sums + c * row + block * kL;
+      alignas(kVectorBytes) float taps[9][kL];
+      in_both_directions<PointsToKernel>(
+          [&](int y, int x) { return load_vector(from + (kPatch * y + x) * point); },
+          [&](int y, int x, Lanes v) { store_vector(taps[3 * y + x], v); });
+      S* to = dw + (block * kL * p.c + c) * 9;
+      for (int j = 0; j < lanes_in(p.k, block); ++j, to += p.c * 9) {
+        for (int t = 0; t < 9; ++t) to[t] = S(taps[t][j]);
+      }
+    }
+  });
+}
+
+template <class S>
+struct GradOperands {
+  const S *x, *x_end, *g, *g_end;
+  S* dw;
+  int64_t x_sample, g_sample;
+};
+
+// The weight gradient of one group. Threads share the transformations of a block of tiles, then
+// the points, so that every sum runs through the tiles in one order and there is only one.
+template <class S>
+void correlate(const Problem& p, const GradOperands<S>& o) {
+  constexpr int64_t kTiles = 64;  // values and sums pass through the second-level cache
+  const int64_t rows = std::min(p.tile_rows(), std::max<int64_t>(1, kTiles / p.tiles[1]));
+  const Values values(rows * p.tiles[1], p.c_blocks), gradients(rows * p.tiles[1], p.k_blocks);
+  const Scratch<float> sums(kPoints * p.kernel_point());
+  const int64_t room = (std::min(rows, p.tiles[0]) * kTile + kPatch - kTile) * p.patch_row() * kL;
+  const int64_t blocks = p.c_blocks + p.k_blocks;
+  std::vector<Segment> segments;
+  for (int64_t begin = 0; begin < p.tile_rows(); begin += rows) {
+    const int64_t end = std::min(begin + rows, p.tile_rows());
+    segments.clear();
+    for_segments(p, begin, end, [&](const Segment& s) { segments.push_back(s); });
+    parallel_for(int64_t(segments.size()) * blocks, 1, [&](int64_t first, int64_t last) {
+      const Scratch<float> patches(room);
+      for (int64_t i = first; i < last; ++i) {
+        const Segment& s = segments[size_t(i / blocks)];
+        const int64_t b = i % blocks, k = b - p.c_blocks;
+        if (k < 0) {
+          input_to_points(p, s, lanes_in(p.c, b), o.x + s.sample * o.x_sample + b * kL * p.x_size(),
+                          o.x_end, patches.get(), values, b);
+        } else {
+          grad_to_points(p, s, lanes_in(p.k, k), o.g + s.sample * o.g_sample + k * kL * p.y_size(),
+                         o.g_end, patches.get(), gradients, k);
+        }
+      }
+    });
+    parallel_for(kPoints, 1, [&](int64_t first, int64_t last) {
+      for (int64_t point = first; point < last; ++point) {
+        add_products(p, (end - begin) * p.tiles[1], values, gradients, point, begin == 0,
+                     sums.get() + point * p.kernel_point());
+      }
+    });
+  }
+  points_to_kernels(p, sums.get(), o.dw);
+}
+
 bool fits(const ConvArgs& a) {
   bool fits = a.n > 0 && a.c > 0 && a.k > 0 && a.in[0] == 1 && a.kernel[0] == 1 && a.pad[0] == 0;
   for (int d = 1; d < 3; ++d) {
@@ -321,6 +428,21 @@ void input_grad(const ConvArgs& a) {
   }
 }
 
+template <class S>
+void weight_grad(const ConvArgs& a) {
+  const Problem p(a);
+  const S *x = static_cast<const S*>(a.x), *g = static_cast<const S*>(a.g);
+  for (int64_t group = 0; group < a.groups; ++group) {
+    correlate(p, GradOperands<S>{.x = x + group * p.c * p.x_size(),
+                                 .x_end = x + a.n * a.c * p.x_size(),
+                                 .g = g + group * p.k * p.y_size(),
+                                 .g_end = g + a.n * a.k * p.y_size(),
+                                 .dw = static_cast<S*>(a.result) + group * p.k * p.c * 9,
+                                 .x_sample = a.c * p.x_size(),
+                                 .g_sample = a.k * p.y_size()});
+  }
+}
+
 #else
 
 bool forward_wins(const ConvArgs&) { return false; }
@@ -329,6 +451,8 @@ template <class S>
 void forward(const ConvArgs&) {}
 template <class S>
 void input_grad(const ConvArgs&) {}
+template <class S>
+void weight_grad(const ConvArgs&) {}
 
 #endif
 
@@ -336,5 +460,7 @@ template void forward<float>(const ConvArgs&);
 template void forward<BFloat16>(const ConvArgs&);
 template void input_grad<float>(const ConvArgs&);
 template void input_grad<BFloat16>(const ConvArgs&);
+template void weight_grad<float>(const ConvArgs&);
+template void weight_grad<BFloat16>(const ConvArgs&);
 
 }  // namespace cutaway::cpu::CUTAWAY_VARIANT::winograd

@@ -13,5 +13,7 @@ template <class S>
 void forward(const ConvArgs& a);
 template <class S>
 void input_grad(const ConvArgs& a);
+template <class S>
+void weight_grad(const ConvArgs& a);
 
 }  // namespace cutaway::cpu::CUTAWAY_VARIANT::winograd
