@@ -71,5 +71,6 @@ else
 fi
 
 say ""
-say "$failures steps failed, $unverified could not be verified; $((SECONDS - started)) s in all. Report: $report"
+say "$failures steps failed, $unverified could not be verified; $((SECONDS - started)) s in all."
+say "Report: $report"
 exit $((failures + unverified > 0))
