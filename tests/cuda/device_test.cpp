@@ -101,7 +101,7 @@ TEST_P(OnDevice, ATransformerLayerAgreesWithTheCpu) {
   ASSERT_EQ(cpu.size(), there.size());
   for (size_t i = 0; i < cpu.size(); ++i) {
     EXPECT_LT(amax(abs(cpu[i] - there[i])).item<double>(),
-              1e-5 * (1e-3 + amax(abs(cpu[i])).item<double>()))
+              1e-5 * (1e-2 + amax(abs(cpu[i])).item<double>()))  // some are 0 but for rounding
         << "gradient " << i;
   }
 }

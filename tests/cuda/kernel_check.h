@@ -47,6 +47,15 @@ std::vector<T> random_values(int64_t n, unsigned seed, double center = 0, double
   return v;
 }
 
+// The same numbers in another type. What the emulator must give is computed in f64 on the CPU.
+template <class To, class From>
+std::vector<To> converted(const std::vector<From>& v) {
+  std::vector<To> out;
+  out.reserve(v.size());
+  for (const From x : v) out.push_back(To(double(x)));
+  return out;
+}
+
 // How far results of T may be apart, relative to 1 + |x|.
 template <class T>
 double tolerance() {

@@ -37,35 +37,39 @@ RowNormArgs sized(const Case& c) {
   return a;
 }
 
+// In f64.
 template <class T>
-Results<T> on_cpu(const Case& c, DType t, const Data<T>& d) {
+Results<T> on_cpu(const Case& c, const Data<T>& d) {
+  const auto x = converted<double>(d.x), g = converted<double>(d.g);
+  const auto weight = converted<double>(d.weight), bias = converted<double>(d.bias);
+  std::vector<double> y(d.x.size()), dx(d.x.size()), gw(d.weight.size()), gb(d.bias.size());
   Results<T> r;
-  r.y.resize(d.x.size());
-  r.dx.resize(d.x.size());
-  r.grad_weight.resize(size_t(c.width));
-  r.grad_bias.resize(size_t(c.width));
   r.mean.resize(size_t(c.rows));
   r.rstd.resize(size_t(c.rows));
   RowNormArgs a = sized(c);
-  a.in = d.x.data();
-  a.out = r.y.data();
-  a.weight = c.weight ? d.weight.data() : nullptr;
-  a.bias = c.bias ? d.bias.data() : nullptr;
+  a.in = x.data();
+  a.out = y.data();
+  a.weight = c.weight ? weight.data() : nullptr;
+  a.bias = c.bias ? bias.data() : nullptr;
   a.mean = c.mean ? r.mean.data() : nullptr;
   a.rstd = r.rstd.data();
-  kernels::row_norm(kCpu, t, a);
-  a.grad = d.g.data();
-  a.out = r.dx.data();
-  a.grad_weight = c.weight ? r.grad_weight.data() : nullptr;
-  a.grad_bias = c.bias ? r.grad_bias.data() : nullptr;
-  kernels::row_norm_backward(kCpu, t, a);
+  kernels::row_norm(kCpu, DType::f64, a);
+  a.grad = g.data();
+  a.out = dx.data();
+  a.grad_weight = c.weight ? gw.data() : nullptr;
+  a.grad_bias = c.bias ? gb.data() : nullptr;
+  kernels::row_norm_backward(kCpu, DType::f64, a);
+  r.y = converted<T>(y);
+  r.dx = converted<T>(dx);
+  r.grad_weight = converted<T>(gw);
+  r.grad_bias = converted<T>(gb);
   return r;
 }
 
 template <class T>
 void compare(const Case& c, DType t, double center = 0) {
   const Data<T> d(c, center);
-  const Results<T> want = on_cpu(c, t, d);
+  const Results<T> want = on_cpu(c, d);
   in_each_order([&] {
     Buffer<T> x(d.x), g(d.g), w(d.weight), b(d.bias), y(int64_t(d.x.size()));
     Buffer<T> dx(int64_t(d.x.size())), gw(c.width), gb(c.width);
@@ -180,7 +184,7 @@ TEST(CudaRowNorm, TheLadderOfLayerNorm) {
   ASSERT_GE(ladder.size(), 4u);
   for (const Case& c : {Case{9, 70, true, true, true}, {2, 1100, true, false, false}}) {
     const Data<float> d(c, 100);
-    const Results<float> want = on_cpu(c, DType::f32, d);
+    const Results<float> want = on_cpu(c, d);
     for (const auto& step : ladder) {
       in_each_order([&] {
         Buffer<float> x(d.x), w(d.weight), b(d.bias), y(int64_t(d.x.size()));
