@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cutaway/autograd/ops/cast.h>
 #include <cutaway/autograd/ops/elementary.h>
 #include <cutaway/autograd/ops/norm.h>
 #include <cutaway/autograd/ops/pointwise.h>
@@ -43,8 +44,10 @@ struct ChannelNormAttrs {
                                what, to_string(t.sizes()), to_string(x.sizes()), x.sizes()[1]));
 }
 [[noreturn]] [[gnu::cold]] void throw_type(const Call& c, const char* what, const Tensor& t) {
-  throw DTypeError(c.op.name, fmt::format("{} must have the type of x; got {} {}, x {}", what, what,
-                                          name_of(t.dtype()), name_of(c.in(0).dtype())));
+  throw DTypeError(c.op.name,
+                   fmt::format("{} must have the type of x, or f32 where x has 16 bits; got {} {}, "
+                               "x {}",
+                               what, what, name_of(t.dtype()), name_of(c.in(0).dtype())));
 }
 
 constexpr const char* kInputNames[] = {"x", "weight", "bias", "running_mean", "running_var"};
@@ -58,7 +61,11 @@ void check_channels(const Call& c) {
     if (!c.has(i)) continue;
     const Tensor& t = c.in(i);
     if (t.dim() != 1 || t.sizes()[0] != x.sizes()[1]) throw_per_channel(c, kInputNames[i], t);
-    if (i < 3 && t.dtype() != x.dtype()) throw_type(c, kInputNames[i], t);
+    const bool same = t.dtype() == x.dtype();
+    if (i < 3 && !same && !(is_half(x.dtype()) && t.dtype() == DType::f32)) {
+      throw_type(c, kInputNames[i], t);
+    }
+    if (i == 2 && c.has(1) && t.dtype() != c.in(1).dtype()) throw_type(c, kInputNames[i], t);
     if (i >= 3 && !t.is_floating()) throw_type(c, kInputNames[i], t);
     if (i >= 3 && !t.is_contiguous()) {
       throw ValueError(c.op.name,
@@ -132,10 +139,16 @@ void compute_moments(const Tensor& x, const Cut& cut, int64_t groups, double* me
   kernels::moments(x.device(), x.dtype(), a);
 }
 
+// The type of weight and bias, which `terms` kernels read.
+DType parameter_type(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return weight.defined() ? weight.dtype() : bias.defined() ? bias.dtype() : x.dtype();
+}
+
 // y from x, weights and statistics [2, stats]: mean, variance.
 void normalize_into(const Call& c, const Tensor& x, const Cut& cut, const Numbers& stats) {
   const Numbers terms(3, cut.channels, x.device()), rstd(1, cut.stats, x.device());
   const Tensor weight = dense(c.in(1)), bias = dense(c.in(2));
+  const DType type = parameter_type(x, weight, bias);
   ChannelTermsArgs t = terms_args(cut, terms);
   t.eps = c.attrs<ChannelNormAttrs>().eps;
   t.mean = stats.row(0);
@@ -143,7 +156,7 @@ void normalize_into(const Call& c, const Tensor& x, const Cut& cut, const Number
   t.rstd = rstd.row(0);
   t.weight = pointer(weight);
   t.bias = pointer(bias);
-  kernels::channel_terms(x.device(), x.dtype(), t);
+  kernels::channel_terms(x.device(), type, t);
   ChannelArgs a = channel_args(cut, terms, x);
   a.out = c.outputs[0].raw();
   kernels::channel_affine(x.device(), x.dtype(), a);
@@ -155,6 +168,7 @@ void channel_norm_fast_backward(Backward& b) {
   const auto& attrs = b.attrs<ChannelNormAttrs>();
   const Tensor x = contiguous_raw(b.input(0)), g = contiguous_raw(b.upstream());
   const Tensor weight = dense(b.input(1)), saved = b.extra(0);
+  const DType type = weight.defined() ? weight.dtype() : b.needs(2) ? b.input_dtype(2) : x.dtype();
   const Cut cut(x.sizes(), attrs.groups);
   const Numbers terms(6, cut.channels, x.device()), rstd(1, cut.stats, x.device());
   ChannelTermsArgs t = terms_args(cut, terms);
@@ -169,7 +183,7 @@ void channel_norm_fast_backward(Backward& b) {
   t.dot = terms.row(5);
   for (int i = 1; i < 3; ++i) {
     if (!b.needs(i)) continue;
-    const Tensor grad = empty({cut.weights}, {.dtype = x.dtype(), .device = x.device()});
+    const Tensor grad = empty({cut.weights}, {.dtype = type, .device = x.device()});
     (i == 1 ? t.grad_weight : t.grad_bias) = grad.raw();
     b.set(i, grad);
   }
@@ -178,9 +192,9 @@ void channel_norm_fast_backward(Backward& b) {
   a.grad_scale = terms.row(3);
   a.sum = terms.row(4);
   a.dot = terms.row(5);
-  kernels::channel_terms(x.device(), x.dtype(), t);  // the means of channels and rstd
+  kernels::channel_terms(x.device(), type, t);  // the means of channels and rstd
   kernels::channel_dots(x.device(), x.dtype(), a);
-  kernels::channel_grad_terms(x.device(), x.dtype(), t);
+  kernels::channel_grad_terms(x.device(), type, t);
   if (!b.needs(0)) return;
   const Tensor dx = empty_like(x);
   a.out = dx.raw();
@@ -249,7 +263,9 @@ void batch_norm_forward(Call& c) {
 
 void batch_norm_backward(Backward& b) {
   const auto& attrs = b.attrs<ChannelNormAttrs>();
-  const Tensor x = b.input(0), weight = b.input(1), &g = b.upstream();
+  const Tensor weight = b.input(1);
+  const DType given = b.upstream().dtype(), type = parameter_type(b.input(0), weight, {});
+  const Tensor x = cast(b.input(0), type), g = cast(b.upstream(), type);
   Shape dims{0};
   for (int d = 2; d < x.dim(); ++d) dims.push_back(d);
   const auto channel_mean = [&](const Tensor& t) { return mean(t, dims, {.keepdim = true}); };
@@ -261,10 +277,10 @@ void batch_norm_backward(Backward& b) {
     const Tensor scaled = weight.defined() ? g * beside(weight, x.sizes()) : g;
     const Tensor inner =
         attrs.training ? scaled - channel_mean(scaled) - hat * channel_mean(scaled * hat) : scaled;
-    b.set(0, rstd * inner);
+    b.set(0, cast(rstd * inner, given));
   }
   if (b.needs(1)) b.set(1, sum(g * hat, dims));
-  if (b.needs(2)) b.set(2, sum(g, dims));
+  if (b.needs(2)) b.set(2, cast(sum(g, dims), b.input_dtype(2)));
 }
 
 const OpRecord kBatchNorm{
@@ -276,7 +292,6 @@ const OpRecord kBatchNorm{
     .formula =
         "y = (x − mean) / sqrt(var + eps) ⊙ weight + bias;  running = (1−m) running + m batch",
     .shapes = "x [N,C,...]   weight, bias, running_mean, running_var [C]   y [N,C,...]",
-    .compute = Compute::f32,
     .save_inputs = 0b11011,
     .forward = batch_norm_forward,
     .backward_text = "dx = rstd (ĝ − mean ĝ − x̂ mean(ĝ ⊙ x̂)),  ĝ = g ⊙ weight;  eval: rstd ĝ",
@@ -306,7 +321,9 @@ void group_norm_forward(Call& c) {
 
 void group_norm_backward(Backward& b) {
   const auto& attrs = b.attrs<ChannelNormAttrs>();
-  const Tensor x = b.input(0), weight = b.input(1), &g = b.upstream();
+  const Tensor weight = b.input(1);
+  const DType given = b.upstream().dtype(), type = parameter_type(b.input(0), weight, {});
+  const Tensor x = cast(b.input(0), type), g = cast(b.upstream(), type);
   const Shape sizes = x.sizes();
   const Cut cut(sizes, attrs.groups);
   const Shape grouped{cut.samples, attrs.groups, int64_t(cut.count)};
@@ -318,12 +335,12 @@ void group_norm_backward(Backward& b) {
   if (b.needs(0)) {
     const Tensor scaled = reshape(weight.defined() ? g * beside(weight, sizes) : g, grouped);
     const Tensor inner = scaled - group_mean(scaled) - hat * group_mean(scaled * hat);
-    b.set(0, reshape(rstd * inner, sizes));
+    b.set(0, cast(reshape(rstd * inner, sizes), given));
   }
   Shape dims{0};
   for (int d2 = 2; d2 < x.dim(); ++d2) dims.push_back(d2);
   if (b.needs(1)) b.set(1, sum(g * reshape(hat, sizes), dims));
-  if (b.needs(2)) b.set(2, sum(g, dims));
+  if (b.needs(2)) b.set(2, cast(sum(g, dims), b.input_dtype(2)));
 }
 
 const OpRecord kGroupNorm{
@@ -333,7 +350,6 @@ const OpRecord kGroupNorm{
     .formula =
         "y = (x − mean) / sqrt(var + eps) ⊙ weight + bias;  mean, var over a group's channels",
     .shapes = "x [N,C,...]   weight, bias [C]   y [N,C,...]",
-    .compute = Compute::f32,
     .save_inputs = 3,
     .forward = group_norm_forward,
     .backward_text = "dx = rstd (ĝ − mean ĝ − x̂ mean(ĝ ⊙ x̂)),  ĝ = g ⊙ weight",

@@ -31,15 +31,16 @@ struct BatchNormOptions {
 };
 // y = (x − mean) / sqrt(var + eps) ⊙ weight + bias for each channel, x [N,C,...], all others [C].
 // In training running = (1 − momentum) running + momentum · batch is written in place where given,
-// with the variance divided by n − 1. Raises ShapeError, and ValueError for a single value per
-// channel in training or missing statistics in evaluation. [Ioffe and Szegedy 2015]
+// with the variance divided by n − 1. Weight and bias have the type of x, or f32 where x has 16
+// bits. Raises ShapeError, DTypeError, and ValueError for a single value per channel in training or
+// missing statistics in evaluation. [Ioffe and Szegedy 2015]
 Tensor batch_norm(TensorArg x, TensorArg weight = Tensor(), TensorArg bias = Tensor(),
                   TensorArg running_mean = Tensor(), TensorArg running_var = Tensor(),
                   BatchNormOptions options = {});
 
 // As layer_norm over groups of consecutive channels with all their positions; weight and bias scale
-// channels. x [N,C,...], weight, bias [C]. Raises ShapeError unless `groups` divides C. [Wu and He
-// 2018]
+// channels. x [N,C,...], weight, bias [C], in types as for batch_norm. Raises ShapeError unless
+// `groups` divides C, and DTypeError. [Wu and He 2018]
 Tensor group_norm(TensorArg x, int64_t groups, TensorArg weight = Tensor(),
                   TensorArg bias = Tensor(), LayerNormOptions options = {});
 // group_norm with one group a channel: x [N,C,...].

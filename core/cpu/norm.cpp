@@ -60,7 +60,7 @@ void channel_affine(const ChannelArgs& a) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
       const int64_t k = i * kStep;
-      y[i] = T(C((wide(x[i]) - center[k]) * scale[k] + shift[k]));
+      math::store(y[i], C((wide(x[i]) - center[k]) * scale[k] + shift[k]));
     }
   });
 }
@@ -77,7 +77,8 @@ void channel_backward(const ChannelArgs& a) {
 #pragma omp simd
     for (int64_t i = 0; i < n; ++i) {
       const int64_t k = i * kStep;
-      dx[i] = T(C(wide(g[i]) * grad_scale[k] + (wide(x[i]) - center[k]) * scale[k] + shift[k]));
+      math::store(dx[i],
+                  C(wide(g[i]) * grad_scale[k] + (wide(x[i]) - center[k]) * scale[k] + shift[k]));
     }
   });
 }

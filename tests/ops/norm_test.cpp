@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <cutaway/autograd/autograd.h>
@@ -237,6 +238,49 @@ TEST(GroupNorm, FC_5421_WhichElementsShareStatistics) {
 TEST(InstanceNorm, EachChannelByItself) {
   const Tensor x = tensor({1, 3, 10, 30}, {1, 2, 2});
   expect_near(instance_norm(x, Tensor(), Tensor(), {.eps = 0}), {-1, 1, -1, 1}, 1e-6);
+}
+
+// x of 16 bits with parameters of f32, as under autocast: the values of f32, rounded once.
+TEST(ChannelNorm, HalfInputsTakeF32Parameters) {
+  for (const DType half : {DType::bf16, DType::f16}) {
+    const Tensor x = randn({4, 6, 5}).to(half), g = randn({4, 6, 5}).to(half);
+    const Tensor w = randn({6}), b = randn({6});
+    const std::vector<std::function<Tensor(const Tensors&)>> norms = {
+        [](const Tensors& t) {
+          return batch_norm(t[0], t[1], t[2], Tensor(), Tensor(), {.training = true});
+        },
+        [](const Tensors& t) { return group_norm(t[0], 3, t[1], t[2]); }};
+    for (const auto& norm : norms) {
+      const auto run = [&](DType t, bool create_graph) {
+        Tensors in{x.to(t).detach(), w.clone(), b.clone()};
+        for (Tensor& v : in) v.set_requires_grad();
+        Tensors out = grad(Tensors{norm(in)}, in, {.create_graph = create_graph}, {g.to(t)});
+        out.push_back(norm(in).detach());
+        return out;
+      };
+      const Tensors want = run(DType::f32, false);
+      for (const bool composite : {false, true}) {
+        const Tensors got = run(half, composite);
+        ASSERT_EQ(got[0].dtype(), half);
+        ASSERT_EQ(got[1].dtype(), DType::f32);
+        ASSERT_EQ(got[2].dtype(), DType::f32);
+        ASSERT_EQ(got[3].dtype(), half);
+        for (size_t i = 0; i < got.size(); ++i) {
+          const double largest = amax(abs(want[i])).item<double>();
+          const double error = amax(abs(got[i].to(DType::f32) - want[i])).item<double>();
+          EXPECT_LT(error, largest * (i == 1 || i == 2 ? 1e-5 : 4e-3)) << i << name_of(half);
+        }
+      }
+    }
+  }
+  const auto refused = [](DType weight, DType bias) {
+    const BatchNormOptions training{.training = true};
+    EXPECT_THROW(batch_norm(randn({2, 3, 4}).to(DType::bf16), randn({3}).to(weight),
+                            randn({3}).to(bias), Tensor(), Tensor(), training),
+                 DTypeError);
+  };
+  refused(DType::f64, DType::f64);
+  refused(DType::f32, DType::bf16);
 }
 
 }  // namespace
