@@ -471,7 +471,7 @@ class Current:
         self.case = WORKLOADS[name](dtype)
         trim()  # the formula of the values needs memory that is none of the workload's
         measured = reset_peak()
-        for _ in range(3):
+        for _ in range(10):
             self.case[0]()
         self.peak = max(0, status("VmHWM") - idle) if measured else -1
         keep_freed_blocks(True)
