@@ -27,6 +27,7 @@ struct BayesArgs {
   std::string keys_file, queries_file, bias_file, stats_file, weights_file;
   std::string out_csv = "post.csv";
   std::vector<int64_t> heads{9}, lengths{16, 64, 256};
+  std::vector<double> sigma;
   int64_t keys = 12, dim = 2, m = 16, seeds = 3, rank = 2, draws = 1000, converse_dim = 6,
           converse_keys = 8, prompts = 4000, steps = 0;
 };
@@ -38,9 +39,20 @@ void write(const std::string& path, const std::string& text) {
 }
 
 Codebook open_codebook(const BayesArgs& a) {
-  if (!a.codebook.empty()) return read_codebook(a.codebook, a.family);
-  return draw_codebook(Family::named(a.family, a.dim),
-                       {.keys = a.keys, .dim = a.dim, .seed = a.common.seed});
+  const auto family = [&](int64_t d) {
+    if (a.sigma.empty()) return Family::named(a.family, d);
+    if (a.family != "gauss") throw ValueError("bayes-attn", "--sigma is for --family gauss");
+    if (int64_t(a.sigma.size()) != d * d) {
+      throw ValueError("bayes-attn", fmt::format("--sigma needs {} numbers, row by row; got {}",
+                                                 d * d, a.sigma.size()));
+    }
+    return Family::gaussian(tensor(a.sigma, {.dtype = DType::f64}).reshape({d, d}));
+  };
+  if (!a.codebook.empty()) {
+    const Codebook c = read_codebook(a.codebook, a.family);
+    return a.sigma.empty() ? c : make_codebook(family(c.dim()), c.mu, c.prior);
+  }
+  return draw_codebook(family(a.dim), {.keys = a.keys, .dim = a.dim, .seed = a.common.seed});
 }
 
 void check_positive(const char* name, int64_t value) {
@@ -115,6 +127,8 @@ int run_atlas(const BayesArgs& a) {
   const Codebook c = open_codebook(a);
   const Tensor t = draw_statistics(c, a.draws, a.m, a.common.seed).t;
   AtlasCurve curve{c.family.name(), cells_named(a.cells), {}};
+  for (int64_t heads : a.heads)
+    make_grid(c, curve.cells, heads);  // all are checked before any runs
   fmt::print("heads   largest |Δ|   of its bound   E KL        mean L1{}\n",
              a.fit.empty() ? "" : "     E KL fitted");
   std::vector<double> h, e;
@@ -288,6 +302,8 @@ void codebook_options(CLI::App& s, BayesArgs& a) {
   s.add_option("--K", a.keys, "Keys of a random codebook")->capture_default_str();
   s.add_option("--d", a.dim, "Its dimension")->capture_default_str();
   s.add_option("--codebook", a.codebook, "CSV: [prior,]mu1,…,mud, one row a key");
+  s.add_option("--sigma", a.sigma, "Covariance of gauss, d² numbers row by row; default: identity")
+      ->delimiter(',');
 }
 
 }  // namespace

@@ -21,13 +21,15 @@ using nlohmann::json;
 
 struct DepthArgs {
   Common common;
-  std::string arch = "mlp", init = "mf", activation = "relu", padding = "circular", block = "post";
+  std::string arch = "mlp", init, activation = "relu", padding = "circular", block = "post";
   std::string data = "fashion", grid = "1e-4:1:25", rule = "paper", param = "mf", folder;
+  std::string optimizer = "sgd";
   std::vector<int64_t> depths{4, 8, 16, 32};
   int64_t width = 0, draws = 50, batch = 0, trials = 4, batches = 100, refine = 9, from = 4,
-          to = 16;
+          to = 16, to_width = 0;
+  int spatial = 2;
   double rate = 0.05, layer_scale = 0;
-  bool dense = false, post_norm = false, zero_init = false, verify = false;
+  bool dense = false, post_norm = false, zero_init = false, batch_norm = false, verify = false;
 };
 
 template <class T>
@@ -41,10 +43,13 @@ T choice(const char* option, const std::string& name,
   throw ValueError("depthlaw", fmt::format("{} is one of {}; got {}", option, known, name));
 }
 
-Spec make_spec(const DepthArgs& a) {
+// `init` when none was given: mean field for the budget, whose exact law assumes it; He with a
+// readout of variance 1/n for training.
+Spec make_spec(const DepthArgs& a, const char* init) {
   Spec s{.arch = arch_named(a.arch)};
   s.width = a.width > 0 ? a.width : s.arch == Arch::mlp ? 128 : s.arch == Arch::vit ? 64 : 16;
-  set_init(s, a.init);
+  set_init(s, init);
+  if (!a.init.empty()) set_init(s, a.init);
   if (a.param != "mf" && a.param != "sp") {
     throw ValueError("depthlaw", "--param is mf or sp; got " + a.param);
   }
@@ -62,18 +67,31 @@ Spec make_spec(const DepthArgs& a) {
   s.layer_scale = a.layer_scale;
   s.zero_init = a.zero_init;
   s.post_norm = a.post_norm;
+  s.batch_norm = a.batch_norm;
+  if (s.batch_norm && (s.dense || s.arch == Arch::mlp || s.arch == Arch::vit)) {
+    throw ValueError("depthlaw", "--batch-norm is for convolutions: --arch cnn or resnet");
+  }
+  if (a.spatial != 1 && a.spatial != 2) {
+    throw ValueError("depthlaw", fmt::format("--spatial is 1 or 2; got {}", a.spatial));
+  }
+  s.spatial = a.spatial;
   return s;
 }
 
 void warn(const std::string& text) { fmt::print(stderr, "cutaway: warning: {}\n", text); }
 
-void warn_law(const Spec& s, const std::string& rule) {
+void warn_law(const Spec& s, const std::string& rule, bool adam) {
   const std::string outside = s.outside_of_law();
   if (rule == "paper" && !outside.empty()) {
     warn(outside + " is outside of what the −3/2 law covers: use the measured exponent");
   }
   if (rule == "paper" && s.arch == Arch::resnet) {
     warn("stabilised residual branches tend to an exponent of −1 in one step");
+  }
+  if (rule == "paper" && adam) {
+    warn(
+        "Adam is outside of what the −3/2 law covers: published exponents are −1.21 (CNN) and "
+        "−1.27 (ResNet)");
   }
 }
 
@@ -86,15 +104,25 @@ std::vector<int64_t> checked_depths(const DepthArgs& a, const Spec& s) {
     if (depth < 1) {
       throw ValueError("depthlaw", fmt::format("depths must be at least 1; got {}", depth));
     }
+    if (s.arch == Arch::vit && depth % 2) {
+      throw ValueError("depthlaw",
+                       fmt::format("a transformer has two units a block: depths must be "
+                                   "even; got {}",
+                                   depth));
+    }
   }
   if (d.size() < 3) {
     throw ValueError("depthlaw",
                      fmt::format("a slope needs three different depths; got {}", d.size()));
   }
-  if (s.width < 16 * d.back() && s.arch == Arch::mlp) {
-    warn(fmt::format("width {} is below 16 × depth {}: draws are heavy-tailed", s.width, d.back()));
-  }
   return d;
+}
+
+// When all else has been checked: a command that is refused says why in one line.
+void warn_narrow(const Spec& s, int64_t deepest) {
+  if (s.width < 16 * deepest && s.arch != Arch::vit) {
+    warn(fmt::format("width {} is below 16 × depth {}: draws are heavy-tailed", s.width, deepest));
+  }
 }
 
 void write(const DepthArgs& a, const std::string& name, const std::string& text) {
@@ -105,12 +133,13 @@ void write(const DepthArgs& a, const std::string& name, const std::string& text)
 }
 
 int run_budget(const DepthArgs& a) {
-  Spec s = make_spec(a);
+  Spec s = make_spec(a, "mf");
   if (a.draws < 2) throw ValueError("depthlaw", "--draws must be at least 2");
   const int64_t batch = a.batch > 0 ? a.batch : 1;
   const bool exact =
       s.arch == Arch::mlp && s.activation != Activation::gelu && s.mean_field && batch == 1;
   const std::vector<int64_t> depths = checked_depths(a, s);
+  warn_narrow(s, depths.back());
   std::vector<double> d, r;
   std::vector<RatePoint> points;
   std::string csv = "depth,unit,s\n";
@@ -148,11 +177,14 @@ int run_budget(const DepthArgs& a) {
 }
 
 SearchOptions search_options(const DepthArgs& a) {
-  SearchOptions o{.refine = a.refine,
-                  .trials = a.trials,
-                  .batches = a.batches,
-                  .batch = a.batch > 0 ? a.batch : 128,
-                  .seed = a.common.seed};
+  SearchOptions o{
+      .refine = a.refine,
+      .trials = a.trials,
+      .batches = a.batches,
+      .batch = a.batch > 0 ? a.batch : 128,
+      .seed = a.common.seed,
+      .optimizer = choice<Optimizer>("--optim", a.optimizer,
+                                     {{"sgd", Optimizer::sgd}, {"adam", Optimizer::adam}})};
   double values[3];
   const char *at = a.grid.data(), *end = at + a.grid.size();
   for (int i = 0; i < 3; ++i) {
@@ -202,11 +234,12 @@ void report(const DepthArgs& a, const std::vector<Optimum>& optima, const std::s
 }
 
 int run_search(const DepthArgs& a) {
-  Spec s = make_spec(a);
+  Spec s = make_spec(a, "he");
   const std::vector<int64_t> depths = checked_depths(a, s);
   const SearchOptions options = search_options(a);
   const TrainData data = load_data(a.data, s.arch, a.common.seed);
   fit_to_data(s, data);
+  warn_narrow(s, depths.back());
   std::vector<Optimum> optima;
   json all = {{"arch", a.arch}, {"data", a.data}};
   for (int64_t depth : depths) {
@@ -253,8 +286,20 @@ int run_report(DepthArgs a) {
   return 0;
 }
 
+// η* at another width by the measured budgets: about 1 for a mean-field readout, √(n/n') otherwise.
+void print_width(const DepthArgs& a, Spec s) {
+  const auto rate = [&](int64_t width) {
+    s.width = width;
+    return measure_budget(s, {.draws = a.draws, .seed = a.common.seed}).rate();
+  };
+  const int64_t from = s.width;
+  const double factor = rate(a.to_width) / rate(from);
+  fmt::print("width {} → {} at L = {}: rates times {:.3g}, η = {:.4g}\n", from, a.to_width, s.depth,
+             factor, a.rate * factor);
+}
+
 int run_transfer(const DepthArgs& a) {
-  Spec s = make_spec(a);
+  Spec s = make_spec(a, "he");
   s.depth = a.from;
   if (a.from < 1 || a.to < 1) throw ValueError("depthlaw", "depths must be at least 1");
   if (!(a.rate > 0))
@@ -265,7 +310,8 @@ int run_transfer(const DepthArgs& a) {
     throw ValueError("depthlaw",
                      fmt::format("--rule is one of {}; got {}", fmt::join(known, ", "), a.rule));
   }
-  warn_law(s, a.rule);
+  const Optimizer optimizer = search_options(a).optimizer;
+  warn_law(s, a.rule, optimizer == Optimizer::adam);
   const int64_t step = s.arch == Arch::vit ? 2 : 1;
   std::vector<double> d, r;
   const int64_t middle = std::max(a.from + step, (a.from + a.to) / 2 / step * step);
@@ -282,6 +328,7 @@ int run_transfer(const DepthArgs& a) {
     fmt::print("{} {:<10} η({}) = {:.4g}\n", rule.name == a.rule ? "→" : " ", rule.name, a.to,
                rule.rate);
   }
+  if (a.to_width > 0) print_width(a, s);
   if (!a.verify) return 0;
   const TrainData data = load_data(a.data, s.arch, a.common.seed);
   Spec deep = s;
@@ -306,8 +353,9 @@ int run_transfer(const DepthArgs& a) {
 
 void network_options(CLI::App& s, DepthArgs& a) {
   s.add_option("--arch", a.arch, "mlp, cnn, resnet or vit")->capture_default_str();
-  s.add_option("--width", a.width, "Units or channels; default by architecture");
-  s.add_option("--init", a.init, "he, mf, res-sqrtK or res-K")->capture_default_str();
+  s.add_option("--width", a.width, "Units or channels; default by architecture")
+      ->check(CLI::Range(1, 1 << 20));
+  s.add_option("--init", a.init, "he, mf, res-sqrtK or res-K; default mf (budget), he (training)");
   s.add_option("--param", a.param, "Readout: mf (1/n²) or sp (1/n)")->capture_default_str();
   s.add_option("--activation", a.activation, "relu, gelu or linear")->capture_default_str();
   s.add_option("--padding", a.padding, "circular, zero or reflect")->capture_default_str();
@@ -316,13 +364,19 @@ void network_options(CLI::App& s, DepthArgs& a) {
   s.add_option("--layer-scale", a.layer_scale, "Factor on every branch; 0: none");
   s.add_flag("--zero-init", a.zero_init, "Branches start at 0");
   s.add_flag("--post-norm", a.post_norm, "LayerNorm after the sum (vit)");
+  s.add_flag("--batch-norm", a.batch_norm, "After every convolution (cnn, resnet)");
   s.add_flag("--dense", a.dense, "Residual network of matrices");
+  s.add_option("--spatial", a.spatial, "Dimensions of convolutions, 1 or 2; data decide when given")
+      ->capture_default_str();
   s.add_option("--draws", a.draws, "Fresh starts to average")->capture_default_str();
   s.add_option("--batch", a.batch, "Examples a step; default 1 (budget), 128 (training)");
 }
 
 void training_options(CLI::App& s, DepthArgs& a) {
-  s.add_option("--data", a.data, "fashion, synth, synth-vec or cifar:DIR")->capture_default_str();
+  s.add_option("--data", a.data,
+               "fashion, synth, synth-vec, synth-seq, synth-copy, cifar:DIR, idx:PREFIX or wav:DIR")
+      ->capture_default_str();
+  s.add_option("--optim", a.optimizer, "sgd or adam")->capture_default_str();
   s.add_option("--grid", a.grid, "low:high:points of the rate, logarithmic")->capture_default_str();
   s.add_option("--refine", a.refine, "Finer points around the best")->capture_default_str();
   s.add_option("--trials", a.trials, "Fresh starts a rate")->capture_default_str();
@@ -372,6 +426,7 @@ void add_depthlaw(CLI::App& app, int& status) {
   s->add_option("--rule", a->rule,
                 "paper, measured, exact, pathsum, inverse, root, layerwise, none")
       ->capture_default_str();
+  s->add_option("--to-width", a->to_width, "Another width: rate by the measured budgets");
   s->add_flag("--verify", a->verify, "Train with every rule and on the grid");
   s = part(
       *c, "report", "Pictures of a search again", "report runs/search",

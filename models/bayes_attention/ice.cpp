@@ -198,7 +198,11 @@ Tensor within_class_precision(const Prompts& p) {
   const Tensor r = (p.t - gather(sums / clamp_min(counts, 1), 1, index)).reshape({-1, d});
   const double freedom = double(p.t.size(0) * (p.t.size(1) - keys));
   const Tensor covariance = matmul(r, r, {.transpose_a = true}) / std::max(freedom, 1.0);
-  return linalg::inverse(covariance.to(DType::f64)).to(DType::f32);
+  // Few or equal examples have no spread in some direction: a pinch of the mean spread keeps it
+  // regular.
+  const Tensor wide = covariance.to(DType::f64);
+  const double pinch = 1e-6 * (mean(diagonal(wide)).item() + 1);
+  return linalg::inverse(wide + eye(d, {.dtype = DType::f64}) * pinch).to(DType::f32);
 }
 
 namespace {

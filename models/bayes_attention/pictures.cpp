@@ -69,6 +69,7 @@ std::string atlas_plot(const Codebook& c, const Grid& grid) {
     const double x = mu[size_t(2 * k)], y = mu[size_t(2 * k + 1)];
     lines.push_back(ellipse(h[k], x, y, size));
     lines.back().shade = 1;
+    if (k == 0) lines.back().label = "Fisher metric";
     keys.x.push_back(x);
     keys.y.push_back(y);
   }
@@ -87,7 +88,8 @@ std::string atlas_plot(const Codebook& c, const Grid& grid) {
               .x_label = "mean μ₁",
               .y_label = "mean μ₂",
               .equal = true,
-              .width = 620,
+              .legend = true,
+              .width = 650,
               .height = 520});
 }
 
@@ -100,6 +102,7 @@ std::string metric_plot(const Tensor& learned, const Tensor& precision) {
                                     .x_label = "T₁ − μ₁",
                                     .y_label = "T₂ − μ₂",
                                     .equal = true,
+                                    .legend = true,
                                     .width = 520,
                                     .height = 400});
 }
@@ -126,7 +129,8 @@ std::string converse_plot(const std::vector<ConverseCurve>& curves) {
                                    .x_label = "excess log-loss ε, nats",
                                    .y_label = "sin Θ to the true key subspace",
                                    .log_x = true,
-                                   .log_y = true});
+                                   .log_y = true,
+                                   .legend = true});
 }
 
 std::string gap_plot(const std::string& family, const std::vector<GapCurve>& curves) {

@@ -1,11 +1,8 @@
-// Data of section 5: readers and generators.
-#include <fmt/format.h>
+// Data of section 5: generators, and all data by name.
 #include <cmath>
-#include <filesystem>
 
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/error.h>
-#include <cutaway/core/io/file.h>
 #include <cutaway/datasets/dataset.h>
 #include <cutaway/models/depth_law/search.h>
 
@@ -14,12 +11,6 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 constexpr int64_t kClasses = 10;
-
-Tensor standardised(const Tensor& x) {
-  const Shape dims = x.dim() == 4 ? Shape{0, 2, 3} : Shape{0};
-  return (x - mean(x, dims, {.keepdim = true})) /
-         clamp_min(std(x, dims, {.correction = 0, .keepdim = true}), 1e-6);
-}
 
 TrainData synth_images(uint64_t seed) {
   constexpr int64_t kCount = 6400, kSide = 16, kWaves = 3;
@@ -70,49 +61,36 @@ TrainData fashion() {
   return {"fashion", centred / std(centred), d.targets.slice(0, 0, n).contiguous(), kClasses};
 }
 
-// Binary batches of CIFAR-10 (1 label byte) or CIFAR-100 (coarse and fine label), 3×32×32 bytes.
-TrainData cifar(const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> files;
-  bool hundred = false;
-  for (int i = 1; i <= 5; ++i) {
-    const std::string path = fmt::format("{}/data_batch_{}.bin", folder, i);
-    if (fs::exists(path)) files.push_back(path);
-  }
-  if (files.empty() && fs::exists(folder + "/train.bin")) {
-    files.push_back(folder + "/train.bin");
-    hundred = true;
-  }
-  if (files.empty()) {
-    throw IoError("depthlaw", folder + ": has neither data_batch_1.bin … nor train.bin");
-  }
-  const size_t row = (hundred ? 2 : 1) + 3072;
-  Tensors images, labels;
-  for (const std::string& path : files) {
-    const io::Bytes bytes = io::read_file(path);
-    if (bytes.empty() || bytes.size() % row != 0) {
-      throw IoError("depthlaw",
-                    fmt::format("{}: {} bytes are no rows of {}", path, bytes.size(), row));
+// Sequences of 16 of 32 words; the answer is the most frequent word (5 times), or the first.
+TrainData synth_sequences(uint64_t seed, bool majority) {
+  constexpr int64_t kCount = 6400, kWords = 32, kLength = 16, kTimes = 5;
+  Generator g{.seed = seed, .stream = 32};
+  const Tensor x = randint(0, kWords, {kCount, kLength}, {.dtype = DType::i64}, &g);
+  const Tensor y = empty({kCount}, {.dtype = DType::i64});
+  for (int64_t i = 0; i < kCount; ++i) {
+    int64_t* words = x.data<int64_t>() + i * kLength;
+    y.data<int64_t>()[i] = words[0];
+    if (!majority) continue;
+    // The first word five times; any other at most three times in what is left.
+    int64_t count[kWords] = {};
+    for (int64_t t = kTimes; t < kLength; ++t) {
+      while (words[t] == words[0] || count[words[t]] == 3) words[t] = (words[t] + 1) % kWords;
+      ++count[words[t]];
     }
-    const int64_t n = int64_t(bytes.size() / row);
-    const Tensor x = empty({n, 3, 32, 32}), y = empty({n}, {.dtype = DType::i64});
-    for (int64_t i = 0; i < n; ++i) {
-      const uint8_t* from = bytes.data() + size_t(i) * row;
-      y.data<int64_t>()[i] = from[hundred ? 1 : 0];
-      if (from[hundred ? 1 : 0] >= (hundred ? 100 : 10)) {
-        throw IoError("depthlaw", fmt::format("{}: label {} of image {} is too large", path,
-                                              from[hundred ? 1 : 0], i));
-      }
-      for (int64_t p = 0; p < 3072; ++p)
-        x.data<float>()[i * 3072 + p] = from[row - 3072 + size_t(p)];
-    }
-    images.push_back(x);
-    labels.push_back(y);
+    for (int64_t t = 1; t < kTimes; ++t) words[t] = words[0];
+    const std::vector<int64_t> before(words, words + kLength), order = permutation(kLength, g);
+    for (int64_t t = 0; t < kLength; ++t) words[t] = before[size_t(order[size_t(t)])];
   }
-  return {"cifar", standardised(cat(images)), cat(labels), hundred ? 100 : 10};
+  return {majority ? "synth-seq" : "synth-copy", x, y, kWords, kWords};
 }
 
 }  // namespace
+
+Tensor standardised(const Tensor& x) {
+  const Shape dims = x.dim() == 4 ? Shape{0, 2, 3} : x.dim() == 3 ? Shape{0, 2} : Shape{0};
+  return (x - mean(x, dims, {.keepdim = true})) /
+         clamp_min(std(x, dims, {.correction = 0, .keepdim = true}), 1e-6);
+}
 
 TrainData load_data(const std::string& name, Arch arch, uint64_t seed) {
   TrainData d;
@@ -122,16 +100,28 @@ TrainData load_data(const std::string& name, Arch arch, uint64_t seed) {
     d = synth_images(seed);
   } else if (name == "synth-vec") {
     d = synth_vectors(seed);
+  } else if (name == "synth-seq" || name == "synth-copy") {
+    d = synth_sequences(seed, name == "synth-seq");
   } else if (name.starts_with("cifar:")) {
-    d = cifar(name.substr(6));
+    d = read_cifar(name.substr(6));
+  } else if (name.starts_with("idx:")) {
+    d = read_idx_images(name.substr(4));
+  } else if (name.starts_with("wav:")) {
+    d = read_wav(name.substr(4));
   } else {
     throw ValueError("depthlaw", "unknown data \"" + name +
-                                     "\"; known are fashion, synth, synth-vec, cifar:DIR");
+                                     "\"; known are fashion, synth, synth-vec, synth-seq, "
+                                     "synth-copy, cifar:DIR, idx:PREFIX, wav:DIR");
   }
-  if (arch == Arch::mlp) {
+  if (d.vocabulary > 0) {
+    if (arch != Arch::vit)
+      throw ValueError("depthlaw", name + " holds words: it is for --arch vit");
+  } else if (arch == Arch::mlp) {
     d.x = d.x.flatten(1);
-  } else if (d.x.dim() != 4) {
+  } else if (d.x.dim() == 2) {
     throw ValueError("depthlaw", name + " holds vectors: it is for --arch mlp");
+  } else if (arch == Arch::vit && d.x.dim() == 3) {
+    throw ValueError("depthlaw", name + " holds sounds: it is for --arch mlp, cnn or resnet");
   } else if (arch == Arch::vit && d.x.size(2) % 4 != 0) {
     const int64_t more = 4 - d.x.size(2) % 4;
     d.x = pad(d.x, {more / 2, more - more / 2, more / 2, more - more / 2});
@@ -142,7 +132,14 @@ TrainData load_data(const std::string& name, Arch arch, uint64_t seed) {
 void fit_to_data(Spec& spec, const TrainData& d) {
   spec.in = d.x.size(1);
   spec.outputs = d.classes;
-  if (d.x.dim() == 4) spec.side = d.x.size(2);
+  if (d.vocabulary > 0) {
+    spec.vocabulary = d.vocabulary;
+    spec.tokens = d.x.size(1);
+  }
+  if (d.x.dim() > 2) {
+    spec.side = d.x.size(2);
+    spec.spatial = int(d.x.dim()) - 2;
+  }
 }
 
 }  // namespace cutaway::depth

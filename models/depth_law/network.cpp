@@ -16,6 +16,7 @@ constexpr int64_t kKernel = 3, kPatch = 4, kHeads = 2;
 std::string Spec::outside_of_law() const {
   if (layer_scale > 0) return "LayerScale";
   if (zero_init) return "zero-init branches";
+  if (batch_norm) return "BatchNorm";
   return arch == Arch::vit ? "LayerNorm" : "";
 }
 
@@ -102,13 +103,14 @@ void Network::init_transformer() {
                                              "even; got {}",
                                              spec_.depth));
   }
+  const bool words = spec_.vocabulary > 0;
   const int64_t n = spec_.width, patch = spec_.in * kPatch * kPatch;
-  if (n % kHeads != 0 || spec_.side % kPatch != 0) {
+  if (n % kHeads != 0 || (!words && spec_.side % kPatch != 0)) {
     throw ValueError("depthlaw",
                      "a transformer needs an even width and sides of whole 4×4 patches");
   }
-  const int64_t tokens = (spec_.side / kPatch) * (spec_.side / kPatch);
-  weights_.push_back(draw({n, patch}, 1 / double(patch)));
+  const int64_t tokens = words ? spec_.tokens : (spec_.side / kPatch) * (spec_.side / kPatch);
+  weights_.push_back(words ? draw({spec_.vocabulary, n}, 1) : draw({n, patch}, 1 / double(patch)));
   weights_.push_back(draw({tokens, n}, 0.0004));
   for (int64_t b = 0; b < spec_.depth / 2; ++b) {
     weights_.push_back(draw({3 * n, n}, 1 / double(n)));
@@ -134,8 +136,11 @@ Tensor Network::apply(const Tensor& x, const Tensor& w) const {
   const PadMode mode = spec_.padding == Padding::circular ? PadMode::circular
                        : spec_.padding == Padding::zero   ? PadMode::constant
                                                           : PadMode::reflect;
-  if (w.dim() == 3) return conv1d(pad(x, {1, 1}, {.mode = mode}), w);
-  return conv2d(pad(x, {1, 1, 1, 1}, {.mode = mode}), w);
+  const Tensor z = w.dim() == 3 ? conv1d(pad(x, {1, 1}, {.mode = mode}), w)
+                                : conv2d(pad(x, {1, 1, 1, 1}, {.mode = mode}), w);
+  return spec_.batch_norm
+             ? batch_norm(z, Tensor(), Tensor(), Tensor(), Tensor(), {.training = true})
+             : z;
 }
 
 Tensor Network::chain(const Tensor& x, Tensors* units) const {
@@ -173,16 +178,25 @@ Tensor Network::residual(const Tensor& x, Tensors* units) const {
   return h;
 }
 
-// x [B,in,side,side] → tokens of 4×4 patches; pre- or post-norm blocks. Units are the residual
-// sums.
-Tensor Network::transformer(const Tensor& x, Tensors* units) const {
-  const int64_t b = x.size(0), n = spec_.width, g = spec_.side / kPatch;
-  const double scale = spec_.layer_scale > 0 ? spec_.layer_scale : 1;
+// Words [B,tokens], or x [B,in,side,side] as 4×4 patches → [B,tokens,width].
+Tensor Network::embed(const Tensor& x) const {
+  const int64_t b = x.size(0), g = spec_.side / kPatch;
+  if (spec_.vocabulary > 0) {
+    return index_select(weights_[0], 0, x.reshape({-1})).reshape({b, spec_.tokens, spec_.width}) +
+           weights_[1];
+  }
   const Tensor patches = x.reshape({b, spec_.in, g, kPatch, g, kPatch})
                              .permute({0, 2, 4, 1, 3, 5})
                              .reshape({b, g * g, spec_.in * kPatch * kPatch});
+  return linear(patches, weights_[0]) + weights_[1];
+}
+
+// Pre- or post-norm blocks. Units are the residual sums.
+Tensor Network::transformer(const Tensor& x, Tensors* units) const {
+  Tensor h = embed(x);
+  const int64_t b = x.size(0), n = spec_.width, tokens = h.size(1);
+  const double scale = spec_.layer_scale > 0 ? spec_.layer_scale : 1;
   const auto norm = [&](const Tensor& t) { return layer_norm(t, Shape{n}); };
-  Tensor h = linear(patches, weights_[0]) + weights_[1];
   const auto join = [&](const Tensor& branch) {
     h = h + branch * scale;
     if (units) units->push_back(h);
@@ -190,10 +204,10 @@ Tensor Network::transformer(const Tensor& x, Tensors* units) const {
   };
   for (size_t next = 2; next + 3 < weights_.size(); next += 4) {
     const Tensor u = spec_.post_norm ? h : norm(h);
-    const Tensor qkv = linear(u, weights_[next]).reshape({b, g * g, 3, kHeads, n / kHeads});
+    const Tensor qkv = linear(u, weights_[next]).reshape({b, tokens, 3, kHeads, n / kHeads});
     const auto part = [&](int64_t i) { return qkv.select(2, i).transpose(1, 2); };
     const Tensor y = attention_composite(part(0), part(1), part(2));
-    join(linear(y.transpose(1, 2).reshape({b, g * g, n}), weights_[next + 1]));
+    join(linear(y.transpose(1, 2).reshape({b, tokens, n}), weights_[next + 1]));
     const Tensor v = spec_.post_norm ? h : norm(h);
     join(linear(act(linear(v, weights_[next + 2])), weights_[next + 3]));
   }
@@ -217,6 +231,9 @@ Tensor Network::forward(const Tensor& x, Tensors* units) const {
 }
 
 Tensor Network::random_input(int64_t batch, Generator& generator) const {
+  if (spec_.vocabulary > 0) {
+    return randint(0, spec_.vocabulary, {batch, spec_.tokens}, {.dtype = DType::i64}, &generator);
+  }
   const bool matrix = spec_.arch == Arch::mlp || spec_.dense;
   Shape sizes{batch, spec_.in};
   for (int i = 0; i < (spec_.arch == Arch::vit ? 2 : spec_.spatial) && !matrix; ++i) {

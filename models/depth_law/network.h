@@ -27,14 +27,17 @@ struct Spec {
   bool dense = false;      // resnet of matrices instead of convolutions
   int spatial = 2;         // dimensions of convolutions: 1 or 2
   Padding padding = Padding::circular;
-  double layer_scale = 0;  // factor on every branch; 0: none
-  bool zero_init = false;  // the last matrix of every branch starts at 0
-  bool post_norm = false;  // transformer: LayerNorm after the sum
-  int64_t in = 0;          // features or channels; 0: width
+  double layer_scale = 0;   // factor on every branch; 0: none
+  bool zero_init = false;   // the last matrix of every branch starts at 0
+  bool post_norm = false;   // transformer: LayerNorm after the sum
+  bool batch_norm = false;  // cnn, resnet: after every convolution, statistics of the batch
+  int64_t in = 0;           // features or channels; 0: width
   int64_t side = 8;  // pixels of a side (cnn, resnet), tokens · … (vit: side/4 patches a side)
   int64_t outputs = 1;
-  // What would make the −3/2 rule not apply: "LayerNorm", "LayerScale", "zero-init branches"; empty
-  // when nothing does.
+  // Transformer over sequences: words known and words of a sequence; 0: patches of an image.
+  int64_t vocabulary = 0, tokens = 0;
+  // What would make the −3/2 rule not apply: "LayerNorm", "BatchNorm", "LayerScale", "zero-init
+  // branches"; empty when nothing does.
   std::string outside_of_law() const;
 };
 // "mlp", "cnn", "resnet", "vit"; "he", "res-sqrtK", "res-K", "mf": raise ValueError for others.
@@ -47,8 +50,8 @@ class Network {
  public:
   // Raises ValueError for depth < 1 or odd depths of a transformer.
   Network(const Spec& spec, uint64_t seed, DType dtype = DType::f32);
-  // x [B,in] or [B,in,side(,side)] → [B,outputs]; pre-activations of the L units are appended to
-  // `units` when given.
+  // x [B,in], [B,in,side(,side)] or words [B,tokens] (i64) → [B,outputs]; pre-activations of the L
+  // units are appended to `units` when given.
   Tensor forward(const Tensor& x, Tensors* units = nullptr) const;
   Tensors& weights() { return weights_; }  // hidden layers, in order
   Tensor& readout() { return readout_; }
@@ -62,6 +65,7 @@ class Network {
   Tensor act(const Tensor& x) const;
   Tensor chain(const Tensor& x, Tensors* units) const;
   Tensor residual(const Tensor& x, Tensors* units) const;
+  Tensor embed(const Tensor& x) const;
   Tensor transformer(const Tensor& x, Tensors* units) const;
   void init_residual();
   void init_transformer();

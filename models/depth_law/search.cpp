@@ -79,6 +79,44 @@ void bootstrap(Optimum& o, const SearchOptions& options) {
 
 }  // namespace
 
+namespace {
+
+// Weights and their update rule.
+class Stepper {
+ public:
+  Stepper(Tensors weights, Optimizer kind) : weights_(std::move(weights)), kind_(kind) {
+    if (kind_ == Optimizer::sgd) return;
+    for (const Tensor& w : weights_) {
+      mean_.push_back(zeros_like(w.detach()));
+      square_.push_back(zeros_like(w.detach()));
+    }
+  }
+  const Tensors& weights() const { return weights_; }
+  void step(const Tensors& g, double rate, const std::vector<double>& layer_rates) {
+    NoGradGuard no_grad;
+    ++steps_;
+    for (size_t k = 0; k < weights_.size(); ++k) {
+      const double own = rate * (k < layer_rates.size() ? layer_rates[k] : 1);
+      if (kind_ == Optimizer::sgd) {
+        weights_[k].add_(g[k], -own);
+        continue;
+      }
+      mean_[k].mul_(kBeta1).add_(g[k], 1 - kBeta1);
+      square_[k].mul_(kBeta2).add_(square(g[k]), 1 - kBeta2);
+      const double c1 = 1 - std::pow(kBeta1, steps_), c2 = 1 - std::pow(kBeta2, steps_);
+      weights_[k].add_(mean_[k] / (sqrt(square_[k] * (1 / c2)) + kEps), -own / c1);
+    }
+  }
+
+ private:
+  static constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEps = 1e-8;
+  Tensors weights_, mean_, square_;
+  Optimizer kind_;
+  int steps_ = 0;
+};
+
+}  // namespace
+
 double training_loss(const Spec& spec, const TrainData& data, double rate, uint64_t trial,
                      const SearchOptions& o, const std::vector<double>& layer_rates) {
   const int64_t n = data.x.size(0);
@@ -90,6 +128,7 @@ double training_loss(const Spec& spec, const TrainData& data, double rate, uint6
   Network net(spec, o.seed * 7919 + trial);
   Tensors weights = net.weights();
   weights.push_back(net.readout());
+  Stepper stepper(weights, o.optimizer);
   Generator order{.seed = o.seed * 7919 + trial, .stream = 41};
   const std::vector<int64_t> rows = permutation(n, order);
   const int64_t batches = std::min(o.batches, n / o.batch);
@@ -102,11 +141,7 @@ double training_loss(const Spec& spec, const TrainData& data, double rate, uint6
     if (i == 0) first = value;
     if (!std::isfinite(value) || value > 3 * first) return INFINITY;
     total += value / double(batches);
-    const Tensors g = grad(loss, weights);
-    NoGradGuard no_grad;
-    for (size_t k = 0; k < weights.size(); ++k) {
-      weights[k].add_(g[k], -rate * (k < layer_rates.size() ? layer_rates[k] : 1));
-    }
+    stepper.step(grad(loss, stepper.weights()), rate, layer_rates);
   }
   return total;
 }
@@ -134,8 +169,9 @@ Optimum find_optimum(const Spec& spec, const TrainData& data, const SearchOption
   best.mean = means(best.losses, all);
   const size_t k = least(best.rates, best.mean).best;
   if (!std::isfinite(best.mean[k])) {
-    throw ValueError("depthlaw", fmt::format("every rate from {:g} to {:g} diverged at depth {}",
-                                             o.low, o.high, spec.depth));
+    throw ValueError("depthlaw", fmt::format("every rate from {:g} to {:g} diverged at depth {}: "
+                                             "start the grid lower, at {:g}",
+                                             o.low, o.high, spec.depth, o.low / 100));
   }
   if (k == 0 || k + 1 == best.rates.size()) {
     throw ValueError(
@@ -200,6 +236,7 @@ std::string loss_plot(const std::vector<Optimum>& optima, const std::string& tit
   }
   for (const Optimum& o : optima) {
     report::Line line{fmt::format("L = {}", o.depth)};
+    line.dashed = lines.size() % 2;
     for (size_t i = 0; i < o.rates.size(); ++i) {
       if (!std::isfinite(o.mean[i])) continue;
       line.x.push_back(o.rates[i]);

@@ -6,25 +6,37 @@
 
 namespace cutaway::depth {
 
-// Labelled examples, f32, standardised: x [N,C,S,S] or [N,D], y [N].
+// Labelled examples: x f32, standardised, [N,C,S,S], [N,C,S] or [N,D], or words i64 [N,T]; y [N].
 struct TrainData {
   std::string name;
   Tensor x, y;
   int64_t classes = 10;
+  int64_t vocabulary = 0;  // of words
 };
 // "fashion" (Fashion-MNIST, 2×2 means: 14×14), "synth" (synth-images: 10 classes of 3×16×16, sums
 // of three low-frequency cosines with random circular shift, amplitude U(.7,1.3), noise 0.7),
-// "synth-vec" (30 blobs in 128 dimensions, 10 classes), or "cifar:DIR" (binary batches). Vectors
-// for an MLP, padded to whole patches for a transformer. Raises ValueError for other names, IoError
-// for damaged files.
+// "synth-vec" (30 blobs in 128 dimensions, 10 classes), "synth-seq" (16 of 32 words: which is the
+// most frequent?), "synth-copy" (which is the first?), "cifar:DIR" (binary batches), "idx:PREFIX"
+// (PREFIX-images-idx3-ubyte[.gz] and labels), or "wav:DIR" (a folder of WAV files for each class).
+// Vectors for an MLP, padded to whole patches for a transformer. Raises ValueError for other names
+// and for data that the architecture cannot read, IoError for damaged files.
 TrainData load_data(const std::string& name, Arch arch, uint64_t seed);
+// Readers of data_files.cpp, by what follows the colon.
+TrainData read_cifar(const std::string& folder);
+TrainData read_idx_images(const std::string& prefix);
+TrainData read_wav(const std::string& folder);
+// (x − mean) / std of each channel or feature over the examples.
+Tensor standardised(const Tensor& x);
 // Sets inputs, side and outputs of a spec for the data.
 void fit_to_data(Spec& spec, const TrainData& data);
+
+enum class Optimizer { sgd, adam };
 
 struct SearchOptions {
   double low = 1e-4, high = 1;
   int64_t points = 17, refine = 9, trials = 4, batches = 100, batch = 128;
   uint64_t seed = 0;
+  Optimizer optimizer = Optimizer::sgd;  // Adam (0.9, 0.999, 1e-8) is not covered by the law
 };
 // Mean training loss over the first batches of one epoch, SGD without momentum, fresh start; +inf
 // when it becomes non-finite or exceeds three times the first loss. The order of the data and the

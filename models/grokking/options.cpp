@@ -53,9 +53,9 @@ RunOptions preset(const std::string& name, const std::string& task) {
     o.train_fraction = graph ? 0.8 : compare ? 0.2 : 0.3;
     o.weight_decay = graph ? 3 : 1;
   } else if (graph) {
-    o.train_fraction = 0.8, o.weight_decay = 1, o.lr = 1e-3;
+    o.train_fraction = 0.8, o.weight_decay = 3, o.lr = 1e-3;
   } else if (compare) {
-    o.train_fraction = 0.4, o.weight_decay = 1, o.lr = 1e-3;
+    o.train_fraction = 0.2, o.weight_decay = 1, o.lr = 1e-3;
   }
   return o;
 }

@@ -42,7 +42,7 @@ std::string accuracy_plot(const RunResult& run) {
        .x_label = "epoch (log)",
        .y_label = "share right",
        .log_x = true,
-       .height = 300,
+       .height = 320,
        .spans = stage_spans(run)});
 }
 
@@ -57,7 +57,7 @@ std::string violation_plot(const RunResult& run) {
                                    .y_label = "mean symmetric KL (nats, log)",
                                    .log_x = true,
                                    .log_y = true,
-                                   .height = 300,
+                                   .height = 320,
                                    .spans = stage_spans(run)});
 }
 
@@ -68,7 +68,7 @@ std::string dimension_plot(const RunResult& run) {
        .x_label = "epoch (log)",
        .y_label = "components above 1 % of variance",
        .log_x = true,
-       .height = 300,
+       .height = 320,
        .spans = stage_spans(run)});
 }
 
@@ -122,7 +122,7 @@ std::string spectrum_plot(const Task& task, const Tensor& entities) {
                                    100 * strongest(shares)),
               .x_label = fmt::format("frequency (turns in {} tokens)", task.order.size()),
               .y_label = "share of variance",
-              .height = 300});
+              .height = 320});
 }
 
 std::string criterion_plot(const std::vector<Checkpoint>& checkpoints, double tau) {
@@ -136,8 +136,9 @@ std::string criterion_plot(const std::vector<Checkpoint>& checkpoints, double ta
   const Line threshold{.label = "τ", .x = {tau, tau}, .y = {0, 1.05}, .dashed = true, .shade = 0};
   return report::line_plot({solved, open, threshold},
                            {.title = "Criterion: the largest violation tells solved runs",
-                            .x_label = "log10 of the largest symmetric KL",
-                            .y_label = "test accuracy"});
+                            .x_label = "log10 of the largest symmetric KL (nats)",
+                            .y_label = "test accuracy",
+                            .legend = true});
 }
 
 }  // namespace cutaway::grokking

@@ -144,6 +144,12 @@ Inspection inspect(const std::string& path) {
 }
 
 void SweepRow::add(const RunResult& run) {
+  Seed one{.seed = run.options.seed, .stages = run.stages};
+  for (const LogRow& r : run.rows) {
+    one.accuracy = std::max(one.accuracy, r.test_accuracy);
+    if (r.epoch == run.stages.t_gen) one.violation = r.mean_violation();
+  }
+  seeds.push_back(one);
   t_gen.push_back(run.solved_at());
   solved += run.stages.t_gen >= 0;
   steps_per_second += (run.steps_per_second - steps_per_second) / double(t_gen.size());
@@ -159,14 +165,30 @@ std::string sweep_text(const std::vector<SweepRow>& rows) {
         reproduce::median(r.t_gen), fmt::format("{:.0f} … {:.0f}", *low, *high),
         reproduce::median(rows[0].t_gen) / reproduce::median(r.t_gen), r.steps_per_second);
   }
+  for (const SweepRow& r : rows) {
+    double low = INFINITY, high = 0;
+    for (const SweepRow::Seed& s : r.seeds) {
+      if (!std::isfinite(s.violation)) continue;
+      low = std::min(low, s.violation);
+      high = std::max(high, s.violation);
+    }
+    if (high > 0) {
+      text += fmt::format("{}: mean violation at t_gen {:.2g} … {:.2g}\n", r.name, low, high);
+    }
+  }
   return text;
 }
 
 std::string sweep_csv(const std::vector<SweepRow>& rows) {
-  std::string text = "prompt,run,t_gen\n";
+  // An epoch of −1: never.
+  std::string text =
+      "prompt,seed,t_mem,t_sym,t_99,t_gen,t_geo,mean_violation_at_t_gen,best_test_accuracy\n";
   for (const SweepRow& r : rows) {
-    for (size_t i = 0; i < r.t_gen.size(); ++i) {
-      text += fmt::format("{},{},{}\n", r.name, i, r.t_gen[i]);
+    for (const SweepRow::Seed& s : r.seeds) {
+      const Stages& t = s.stages;
+      text += fmt::format(
+          "{},{},{},{},{},{},{},{},{}\n", r.name, s.seed, t.t_mem, t.t_sym, t.t_99, t.t_gen,
+          t.t_geo, std::isfinite(s.violation) ? fmt::format("{}", s.violation) : "", s.accuracy);
     }
   }
   return text;

@@ -48,6 +48,11 @@ struct Axis {
     high = std::max(high, t);
   }
   bool shows(double v) const { return std::isfinite(v) && (!log || v > 0); }
+  void widen(double share) {
+    const double more = share * (high - low);
+    low -= more;
+    high += more;
+  }
   void finish() {
     if (!(low <= high)) low = 0, high = 1;
     if (high - low < 1e-12) low -= 0.5, high += 0.5;
@@ -182,7 +187,7 @@ std::string axes(const Area& a, const PlotOptions& o) {
   return s + text(0, 0, o.y_label, "middle", turn.c_str());
 }
 
-// Ranges of x as pale areas; every second one is darker, names stand in turn on two lines.
+// Ranges of x as pale areas; every second one is darker, names stand above, in turn on two lines.
 std::string shaded(const Area& a, const std::vector<Span>& spans) {
   std::string s, names;
   for (size_t i = 0; i < spans.size(); ++i) {
@@ -193,27 +198,39 @@ std::string shaded(const Area& a, const std::vector<Span>& spans) {
     s += fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", from,
         a.top, to - from, a.bottom - a.top, i % 2 ? "#e2e2e2" : "#f2f2f2");
-    names += text((from + to) / 2, a.top + 13 + 13 * double(i % 2), spans[i].label, "middle",
+    names += text((from + to) / 2, a.top - 18 + 13 * double(i % 2), spans[i].label, "middle",
                   "fill=\"#555\" font-style=\"italic\"");
   }
   return s + names;
 }
 
-// One series without its label; `end` becomes the place of its last point.
 struct Place {
   double x, y;
 };
+// The name of a point, unless it would lie on one of those before.
+std::string point_name(const std::string& name, Place at, std::vector<Place>& named) {
+  const double width = 6.5 * double(name.size());
+  for (const Place& p : named) {
+    if (std::fabs(p.x - at.x) < width && std::fabs(p.y - at.y) < 10) return "";
+  }
+  named.push_back(at);
+  return text(at.x + 5, at.y - 4, name, "start", "font-size=\"10\"");
+}
+const char* shade_of(const Line& l, size_t k) {
+  return kShades[(l.shade < 0 ? k : size_t(l.shade)) % 6];
+}
+
+// One series without its label; `end` becomes the place of its last point.
 std::string series(const Area& a, const Line& l, size_t k, Place& end) {
-  const char* shade = kShades[(l.shade < 0 ? k : size_t(l.shade)) % 6];
+  const char* shade = shade_of(l, k);
+  std::vector<Place> named;
   std::string path, marks;
   for (size_t i = 0; i < l.x.size() && i < l.y.size(); ++i) {
     if (!a.x.shows(l.x[i]) || !a.y.shows(l.y[i])) continue;
     end = {a.px(l.x[i]), a.py(l.y[i])};
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", end.x, end.y);
     if (l.points) marks += marker(end.x, end.y, k, shade);
-    if (i < l.names.size()) {
-      marks += text(end.x + 5, end.y - 4, l.names[i], "start", "font-size=\"10\"");
-    }
+    if (i < l.names.size()) marks += point_name(l.names[i], end, named);
     const bool bar = i < l.low.size() && i < l.high.size();
     if (!bar || !a.y.shows(l.low[i]) || !a.y.shows(l.high[i])) continue;
     marks += fmt::format(
@@ -227,11 +244,35 @@ std::string series(const Area& a, const Line& l, size_t k, Place& end) {
          marks;
 }
 
+// Labels below each other at the right of the plot, each with its mark or a piece of its line.
+std::string legend(const Area& a, const std::vector<Line>& lines) {
+  std::string s;
+  double y = a.top + 8;
+  for (size_t k = 0; k < lines.size(); ++k) {
+    if (lines[k].label.empty()) continue;
+    s += lines[k].points
+             ? marker(a.right + 18, y, k, shade_of(lines[k], k))
+             : fmt::format("<path d=\"M{:.1f} {:.1f}h18\" stroke=\"{}\" stroke-width=\"1.6\"{}/>\n",
+                           a.right + 9, y, shade_of(lines[k], k),
+                           lines[k].dashed ? " stroke-dasharray=\"5 3\"" : "");
+    s += text(a.right + 32, y + 4, lines[k].label);
+    y += 18;
+  }
+  return s;
+}
+
 }  // namespace
 
 std::string line_plot(const std::vector<Line>& lines, const PlotOptions& o) {
-  Area a{{o.log_x}, {o.log_y}, o.log_y ? 76. : 64., o.width - 110., 36, o.height - 48.};
+  Area a{{o.log_x},
+         {o.log_y},
+         o.log_y ? 76. : 64.,
+         o.width - (o.legend ? 140. : 110.),
+         o.spans.empty() ? 36. : 62.,
+         o.height - 48.};
+  bool points = false;
   for (const Line& l : lines) {
+    points |= l.points;
     for (double v : l.x) a.x.include(v);
     for (const auto* list : {&l.y, &l.low, &l.high}) {
       for (double v : *list) a.y.include(v);
@@ -239,6 +280,10 @@ std::string line_plot(const std::vector<Line>& lines, const PlotOptions& o) {
   }
   a.x.finish();
   a.y.finish();
+  if (points) {  // marks keep off the frame
+    a.x.widen(0.02);
+    a.y.widen(0.02);
+  }
   if (o.equal) equalise(a.x, a.y, a.right - a.left, a.bottom - a.top);
   std::string s = head(o.width, o.height) +
                   text(a.left, 20, o.title, "start", "font-weight=\"bold\"") + shaded(a, o.spans) +
@@ -247,13 +292,14 @@ std::string line_plot(const std::vector<Line>& lines, const PlotOptions& o) {
   for (size_t k = 0; k < lines.size(); ++k) {
     Place end{-1, 0};
     s += series(a, lines[k], k, end);
-    if (end.x < 0 || lines[k].label.empty()) continue;
+    if (end.x < 0 || lines[k].label.empty() || o.legend) continue;
     for (double row : label_rows) {
       if (std::fabs(row - end.y) < 14) end.y = row + 14;
     }
     label_rows.push_back(end.y);
     s += text(end.x + 6, end.y + 4, lines[k].label);
   }
+  if (o.legend) s += legend(a, lines);
   return s + "</svg>\n";
 }
 

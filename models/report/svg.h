@@ -13,7 +13,7 @@ struct Line {
   int shade = -1;                  // one of six greys; -1: by the place in the list
   std::vector<std::string> names;  // of points, beside them
 };
-// A range of x, shaded and named at the top.
+// A range of x, shaded, its name above.
 struct Span {
   std::string label;
   double from = 0, to = 0;
@@ -21,12 +21,13 @@ struct Span {
 struct PlotOptions {
   std::string title, x_label, y_label;
   bool log_x = false, log_y = false;
-  bool equal = false;  // one unit is as long in x as in y
+  bool equal = false;   // one unit is as long in x as in y
+  bool legend = false;  // labels in a list at the right, for series that lie on each other
   int width = 640, height = 400;
   std::vector<Span> spans;
 };
-// A line plot as SVG: axes with names, labels at the ends of the lines, grey values and dashes that
-// survive printing.
+// A line plot as SVG: axes with names, labels at the ends of the lines or in a list, grey values
+// and dashes that survive printing. Names of points that would lie on another name are left out.
 std::string line_plot(const std::vector<Line>& lines, const PlotOptions& options);
 
 struct Bar {

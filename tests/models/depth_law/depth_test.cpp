@@ -126,6 +126,93 @@ TEST(DepthData, cifar_batches_are_read_and_damaged_ones_refused) {
   EXPECT_THROW(load_data("nothing", Arch::mlp, 0), ValueError);
 }
 
+TEST(DepthData, sequences_hold_their_answer) {
+  for (const char* name : {"synth-seq", "synth-copy"}) {
+    const TrainData d = load_data(name, Arch::vit, 1);
+    ASSERT_EQ(d.x.sizes(), (Shape{6400, 16})) << name;
+    const bool majority = std::string(name) == "synth-seq";
+    for (int64_t i = 0; i < 50; ++i) {
+      int64_t count[32] = {};
+      const int64_t* words = d.x.data<int64_t>() + 16 * i;
+      for (int64_t t = 0; t < 16; ++t) ++count[words[t]];
+      const int64_t y = d.y.data<int64_t>()[i];
+      if (majority) {
+        EXPECT_EQ(count[y], 5);
+        for (int64_t w = 0; w < 32; ++w) EXPECT_TRUE(w == y || count[w] <= 3);
+      } else {
+        EXPECT_EQ(words[0], y);
+      }
+    }
+  }
+  EXPECT_THROW(load_data("synth-seq", Arch::cnn, 1), ValueError);
+}
+
+TEST(DepthData, every_architecture_trains_on_its_data) {
+  const struct {
+    const char* data;
+    Spec spec;
+  } cases[] = {{"synth-seq", {.arch = Arch::vit, .depth = 2, .width = 16, .mean_field = false}},
+               {"synth", {.arch = Arch::vit, .depth = 2, .width = 16, .mean_field = false}},
+               {"synth", {.arch = Arch::cnn, .depth = 2, .width = 4, .batch_norm = true}},
+               {"synth", {.arch = Arch::resnet, .depth = 2, .width = 4}}};
+  for (const auto& c : cases) {
+    const Arch arch = c.spec.arch;
+    const TrainData d = load_data(c.data, arch, 1);
+    Spec spec = c.spec;
+    fit_to_data(spec, d);
+    for (const Optimizer optimizer : {Optimizer::sgd, Optimizer::adam}) {
+      const SearchOptions o{.batches = 12, .batch = 32, .optimizer = optimizer};
+      const double rate = optimizer == Optimizer::sgd ? 0.1 : 0.01;
+      const double still = training_loss(spec, d, 1e-9, 0, o),
+                   moving = training_loss(spec, d, rate, 0, o);
+      EXPECT_LT(moving, still) << c.data << ' ' << int(arch) << ' ' << int(optimizer);
+    }
+  }
+}
+
+TEST(DepthData, sounds_are_read_and_damaged_ones_refused) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("cutaway_wav_" + std::to_string(::getpid()));
+  const auto save = [&](const std::string& name, const std::string& samples, uint8_t bits = 16) {
+    fs::create_directories((folder / name).parent_path());
+    const auto little = [](uint32_t v, int bytes) {
+      std::string s;
+      for (int i = 0; i < bytes; ++i) s += char(v >> (8 * i) & 255);
+      return s;
+    };
+    std::ofstream(folder / name, std::ios::binary)
+        << "RIFF" << little(36 + uint32_t(samples.size()), 4) << "WAVEfmt " << little(16, 4)
+        << little(1, 2) << little(2, 2) << little(8000, 4) << little(32000, 4) << little(4, 2)
+        << little(bits, 2) << "data" << little(uint32_t(samples.size()), 4) << samples;
+  };
+  std::string ramp;  // two channels, equal
+  for (int i = 0; i < 4096; ++i) {
+    for (int c = 0; c < 2; ++c) ramp += {char(i & 255), char(i >> 8)};
+  }
+  save("a/one.wav", ramp);
+  save("b/two.wav", std::string(400, '\1'));
+  const std::string name = "wav:" + folder.string();
+  const TrainData d = load_data(name, Arch::cnn, 0);
+  EXPECT_EQ(d.x.sizes(), (Shape{2, 1, 1024}));
+  EXPECT_EQ(d.y[1].item<int64_t>(), 1);
+  const auto x = d.x.to_vector();
+  // Means of four samples of a ramp, all scaled and moved by the same numbers.
+  EXPECT_NEAR(x[11] - x[10], x[501] - x[500], 1e-4);
+  EXPECT_GT(x[1023], x[0]);
+  Spec spec{.arch = Arch::cnn, .depth = 2, .width = 4};
+  fit_to_data(spec, d);
+  EXPECT_EQ(spec.spatial, 1);
+  EXPECT_TRUE(std::isfinite(training_loss(spec, d, 0.01, 0, {.batches = 1, .batch = 2})));
+  save("b/two.wav", ramp, 24);
+  EXPECT_THROW(load_data(name, Arch::cnn, 0), IoError);
+  std::ofstream(folder / "b/two.wav") << "RIFF";
+  EXPECT_THROW(load_data(name, Arch::cnn, 0), IoError);
+  fs::remove_all(folder / "b");
+  EXPECT_THROW(load_data(name, Arch::cnn, 0), IoError);
+  fs::remove_all(folder);
+  EXPECT_THROW(load_data(name, Arch::cnn, 0), IoError);
+}
+
 TEST(DepthLaw, networks_that_cannot_be_are_refused) {
   EXPECT_THROW(Network({.depth = 0}, 0), ValueError);
   EXPECT_THROW(Network({.arch = Arch::vit, .depth = 3, .width = 8}, 0), ValueError);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include <cutaway/core/error.h>
+#include <cutaway/models/grokking/implied.h>
 #include <cutaway/models/grokking/train.h>
 
 namespace cutaway::grokking {
@@ -133,6 +134,22 @@ TEST(GrokkingTask, sampled_instances_obey_their_law) {
   }
 }
 
+TEST(GrokkingTask, chains_settle_comparisons) {
+  Task t{.name = "order", .entities = 4, .tokens = {"a", "b", "c", "d", "size"}, .length = 3};
+  t.laws = {Law::transitivity};
+  const auto add = [&](int64_t i, int64_t j, int64_t answer) {
+    t.inputs.insert(t.inputs.end(), {i, 4, j});
+    t.answers.push_back(answer);
+    t.pool.push_back(t.rows() - 1);
+  };
+  add(0, 1, 0), add(1, 2, 1), add(3, 2, 2);                // known: a < b = c < d
+  add(0, 2, 0), add(3, 0, 2), add(2, 1, 1), add(3, 1, 2);  // all follow
+  const Split known{.train = {0, 1, 2}, .test = {3, 4, 5, 6}};
+  EXPECT_EQ(open_comparisons(t, known), 0);
+  EXPECT_EQ(open_comparisons(t, {.train = {0, 2}, .test = {1, 3, 5, 6}}), 4);
+  EXPECT_THROW(open_comparisons(make_task({.name = "add"}), known), ValueError);
+}
+
 TEST(GrokkingTask, laws_of_tables_are_found) {
   EXPECT_FALSE(make_task({.name = "random", .p = 11}).has(Law::associativity));
   const Task s5 = make_task({.name = "s5"});
@@ -157,6 +174,7 @@ TEST(GrokkingTask, bad_input_says_what_and_how) {
   EXPECT_TRUE(has(check({.task = "graph:lattice", .prompt = "both"}), "does not belong"));
   EXPECT_TRUE(has(check({.task = "s5", .prompt = "comm"}), "does not belong"));
   EXPECT_TRUE(has(check({.task = "random", .p = 5, .prompt = "assoc"}), "for x, y, z ="));
+  EXPECT_TRUE(has(check({.task = "quad", .prompt = "assoc"}), "for x, y, z ="));
   EXPECT_TRUE(has(check({.prompt = "nothing"}), "must be one of"));
   EXPECT_EQ(check({.prompt = "both", .assoc = "soft"}), "");
   EXPECT_TRUE(has(check({.task = "sq", .prompt = "both", .assoc = "soft"}), "--assoc soft"));
