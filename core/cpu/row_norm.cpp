@@ -246,53 +246,85 @@ void grad_rows_f64(const RowNormArgs& a, int64_t begin, int64_t end, double* gra
   }
 }
 
+// One row after another in f32.
+template <class T>
+class RowsBackward {
+ public:
+  RowsBackward(const RowNormArgs& a, const float* weight)
+      : a_(a), weight_(weight), room_(kIsHalf<T> ? 2 * a.width : 0), result_(a.width) {}
+
+  // Reads row r; adds its part of the gradients of weight and bias to sums [2, width], if any.
+  // False where f32 does not reach.
+  bool read(int64_t r, float* sums) {
+    const int64_t n = a_.width;
+    x_ = float_row(static_cast<const T*>(a_.in) + r * n, n, room_.get());
+    g_ = float_row(static_cast<const T*>(a_.grad) + r * n, n, room_.get() + n);
+    const Hat hat = hat_of(r);
+    dots_ = sums ? row_dots<true>(x_, g_, weight_, n, hat, sums, sums + n)
+                 : row_dots<false>(x_, g_, weight_, n, hat, nullptr, nullptr);
+    good_ = std::fabs(dots_.g) < kLargest && std::fabs(dots_.gx) < kLargest &&
+            dots_.size < kLargest && a_.rstd[r] > 1e-15 && a_.rstd[r] < 1e15;
+    return good_;
+  }
+
+  // Writes dx of the row that was read.
+  void write(int64_t r, bool stream) {
+    const int64_t n = a_.width;
+    if (!good_) return normalize_row_grad<T>(a_, r);
+    T* dx = static_cast<T*>(a_.out) + r * n;
+    float* to = result_.begin(dx);
+    const float mean_g = float(a_.mean ? dots_.g / double(n) : 0);
+    const float mean_gx = float(dots_.gx / double(n));
+    if (stream) {
+      row_grad<Store::stream>(x_, g_, weight_, to, n, hat_of(r), mean_g, mean_gx);
+    } else {
+      row_grad<Store::plain>(x_, g_, weight_, to, n, hat_of(r), mean_g, mean_gx);
+    }
+    result_.done(dx, n);
+  }
+
+ private:
+  Hat hat_of(int64_t r) const { return {a_.mean ? a_.mean[r] : 0, a_.rstd[r]}; }
+
+  const RowNormArgs& a_;
+  const float* weight_;
+  Scratch<float> room_;
+  FloatResult<T> result_;
+  const float *x_ = nullptr, *g_ = nullptr;
+  RowDots dots_;
+  bool good_ = false;
+};
+
 // Rows [begin, end) of one group: the gradients of weight and bias are summed in f32, and the sums
-// added in f64.
+// added in f64. dx is written last where it replaces what these are made of.
 template <class T>
 void grad_rows_f32(const RowNormArgs& a, int64_t begin, int64_t end, const float* weight,
                    double* grad_weight, double* grad_bias) {
   const int64_t n = a.width;
-  Scratch<float> room(kIsHalf<T> ? 2 * n : 0), sums(grad_weight ? 2 * n : 0);
-  FloatResult<T> result(n);
-  for (int64_t i = 0; grad_weight && i < 2 * n; ++i) sums[i] = 0;
   const bool stream = streams_rows<T>(a.out, a.rows, n);
+  const bool over = a.out == a.in || a.out == a.grad;
+  RowsBackward<T> rows(a, weight);
+  Scratch<float> sums(grad_weight ? 2 * n : 0);
+  for (int64_t i = 0; grad_weight && i < 2 * n; ++i) sums[i] = 0;
   bool reached = true;  // by f32
   for (int64_t r = begin; r < end; ++r) {
-    const float* x = float_row(static_cast<const T*>(a.in) + r * n, n, room.get());
-    const float* g = float_row(static_cast<const T*>(a.grad) + r * n, n, room.get() + n);
-    const Hat hat(a.mean ? a.mean[r] : 0, a.rstd[r]);
-    const RowDots dots = grad_weight
-                             ? row_dots<true>(x, g, weight, n, hat, sums.get(), sums.get() + n)
-                             : row_dots<false>(x, g, weight, n, hat, nullptr, nullptr);
-    const bool good = std::fabs(dots.g) < kLargest && std::fabs(dots.gx) < kLargest &&
-                      dots.size < kLargest && a.rstd[r] > 1e-15 && a.rstd[r] < 1e15;
-    reached = reached && good;
-    if (!a.out) continue;
-    if (!good) {
-      normalize_row_grad<T>(a, r);
-      continue;
+    reached = rows.read(r, sums.get()) && reached;
+    if (a.out && !over) rows.write(r, stream);
+  }
+  if (grad_weight && reached) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) {
+      grad_weight[i] += double(sums[i]);
+      grad_bias[i] += double(sums[n + i]);
     }
-    T* dx = static_cast<T*>(a.out) + r * n;
-    const float mean_g = float(a.mean ? dots.g / double(n) : 0);
-    const float mean_gx = float(dots.gx / double(n));
-    if (stream) {
-      row_grad<Store::stream>(x, g, weight, result.begin(dx), n, hat, mean_g, mean_gx);
-    } else {
-      row_grad<Store::plain>(x, g, weight, result.begin(dx), n, hat, mean_g, mean_gx);
-    }
-    result.done(dx, n);
+  } else if (grad_weight) {
+    for (int64_t r = begin; r < end; ++r) add_weight_grad<T>(a, r, grad_weight, grad_bias);
+  }
+  for (int64_t r = begin; over && r < end; ++r) {
+    rows.read(r, nullptr);
+    rows.write(r, stream);
   }
   if (stream) end_stream();
-  if (!grad_weight) return;
-  if (!reached) {
-    for (int64_t r = begin; r < end; ++r) add_weight_grad<T>(a, r, grad_weight, grad_bias);
-    return;
-  }
-#pragma omp simd
-  for (int64_t i = 0; i < n; ++i) {
-    grad_weight[i] += double(sums[i]);
-    grad_bias[i] += double(sums[n + i]);
-  }
 }
 
 // Rows are cut into chunks that depend on their number alone; each chunk sums the gradients of

@@ -1,4 +1,5 @@
 #include <cutaway/core/cpu/reduce_loop.h>
+#include <cutaway/core/cpu/vector.h>
 #include <cutaway/core/kernels/scan.h>
 
 #include <cmath>
@@ -40,6 +41,48 @@ void scan_list(const ScanArgs& a, const typename S::In* x, typename S::Out* y) {
   }
 }
 
+template <class T>
+struct RunningSum {
+  using In = T;
+  using Acc = SumAcc<T>;
+  using Out = SumOut<T>;
+  static Acc start() { return 0; }
+  static Acc step(Acc a, ComputeOf<T> x) { return a + Acc(x); }
+};
+// v moved up by S lanes; zeros come in.
+template <int S, int... J>
+[[gnu::always_inline]] inline Vector<double> moved_up(Vector<double> v,
+                                                      std::integer_sequence<int, J...>) {
+  constexpr int kL = int(sizeof...(J));
+  return __builtin_shufflevector(v, Vector<double>{}, (J < S ? kL : J - S)...);
+}
+template <int... J>
+[[gnu::always_inline]] inline Vector<double> last_everywhere(Vector<double> v,
+                                                             std::integer_sequence<int, J...>) {
+  return __builtin_shufflevector(v, v, (int(sizeof...(J)) - 1 + 0 * J)...);
+}
+
+// Running sums of n neighbours, some at a time: those of a vector by itself, and what came before
+// it. So each waits for one addition a vector, not one an element.
+template <class T>
+void sum_list(const T* x, T* y, int64_t n) {
+  constexpr int kL = kVectorLanes<double>;
+  constexpr auto kLane = std::make_integer_sequence<int, kL>{};
+  typedef T Part __attribute__((vector_size(kL * sizeof(T)), aligned(sizeof(T)), may_alias));
+  Vector<double> before{};
+  int64_t i = 0;
+  for (; i + kL <= n; i += kL) {
+    auto v = __builtin_convertvector(*reinterpret_cast<const Part*>(x + i), Vector<double>);
+    v += moved_up<1>(v, kLane);
+    if constexpr (kL > 2) v += moved_up<2>(v, kLane);
+    if constexpr (kL > 4) v += moved_up<4>(v, kLane);
+    *reinterpret_cast<Part*>(y + i) = __builtin_convertvector(v + before, Part);
+    before += last_everywhere(v, kLane);
+  }
+  double sum = before[0];
+  for (; i < n; ++i) y[i] = T(sum += double(x[i]));
+}
+
 template <class S>
 void scan(const ScanArgs& a) {
   using T = typename S::In;
@@ -48,6 +91,9 @@ void scan(const ScanArgs& a) {
   for_lists(a, [&](int64_t first, int64_t lists) {
     const T* x = static_cast<const T*>(a.in) + first;
     Out* y = static_cast<Out*>(a.out) + first;
+    if constexpr (std::is_same_v<S, RunningSum<T>> && std::is_floating_point_v<T>) {
+      if (a.inner == 1 && !a.reverse && !a.exclusive) return sum_list(x, y, a.n);
+    }
     if (a.inner == 1) return scan_list<S>(a, x, y);
     Acc acc[kSideBySide];
     for (int64_t k = 0; k < lists; ++k) acc[k] = S::start();
@@ -70,14 +116,6 @@ void scan(const ScanArgs& a) {
   });
 }
 
-template <class T>
-struct RunningSum {
-  using In = T;
-  using Acc = SumAcc<T>;
-  using Out = SumOut<T>;
-  static Acc start() { return 0; }
-  static Acc step(Acc a, ComputeOf<T> x) { return a + Acc(x); }
-};
 template <class T>
 struct RunningProd : RunningSum<T> {
   using Acc = SumAcc<T>;

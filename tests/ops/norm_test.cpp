@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -151,6 +152,42 @@ TEST(LayerNorm, FC_fc7e_LargeCommonOffset) {
   const Tensor row = tensor(std::span<const double>(v));
   // var = 21.25e-6, so eps counts: -7.5e-3 / sqrt(21.25e-6 + 1e-5).
   EXPECT_NEAR(layer_norm(row, {16}).to_vector()[0], -1.3415, 2e-3);
+}
+
+// Rows whose squares f32 does not reach, in a batch with others; their gradients too.
+TEST(LayerNorm, F32RowsOfAnyRange) {
+  const int64_t n = 200, rows = 8;
+  const double scale[] = {1, 1e25, 1e-25, 1, 0, 1e-3, 1, 1},
+               offset[] = {0, 0, 0, 1e6, 7, 1e3, -40, 1e30};
+  Tensor x = empty({rows, n}), up = empty({rows, n}), w = empty({n}), b = empty({n});
+  for (int64_t i = 0; i < rows * n; ++i) {
+    x.data<float>()[i] = float(offset[i / n] + scale[i / n] * std::sin(double(i * i % 97)));
+    up.data<float>()[i] = float(std::cos(double(i % 89)));
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    w.data<float>()[i] = float(1 + 0.1 * std::sin(double(i)));
+    b.data<float>()[i] = 0.5f;
+  }
+  up.data<float>()[n + 3] = 1e36f;
+  const auto run = [&](DType t) {
+    Tensors in;
+    for (const Tensor& v : {x, w, b}) in.push_back(v.to(t).detach().set_requires_grad());
+    const Tensor y = layer_norm(in[0], {n}, in[1], in[2]);
+    Tensors out = grad(Tensors{y}, in, {}, {up.to(t)});
+    out.push_back(y.detach());
+    return out;
+  };
+  const Tensors got = run(DType::f32), want = run(DType::f64);
+  for (size_t k = 0; k < got.size(); ++k) {
+    const Values g = got[k].to_vector(), v = want[k].to_vector();
+    for (size_t row = 0; row < g.size(); row += size_t(n)) {
+      double largest = 1e-30;
+      for (size_t i = row; i < row + size_t(n); ++i) largest = std::max(largest, std::fabs(v[i]));
+      for (size_t i = row; i < row + size_t(n); ++i) {
+        ASSERT_NEAR(g[i], v[i], 2e-5 * largest) << "result " << k << " element " << i;
+      }
+    }
+  }
 }
 
 TEST(LayerNorm, FC_e571_SecondDerivative) {
