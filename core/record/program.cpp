@@ -130,7 +130,9 @@ void Program::place_blocks() {
                                    }),
                   index);
   }
-  if (arena_bytes_ > 0) arena_ = static_cast<char*>(pool_allocate(arena_bytes_));
+  if (arena_bytes_ == 0) return;
+  trim_memory();  // what the step needed without a plan lies in the cache now
+  arena_ = static_cast<char*>(pool_allocate(arena_bytes_));
 }
 
 RecordedCall Program::wrapped(Call& c) {
