@@ -14,6 +14,7 @@ template <>
 struct Lanes<cpu::CUTAWAY_VARIANT::Vector<float>> {
   using V = cpu::CUTAWAY_VARIANT::Vector<float>;
   using M = typename cpu::CUTAWAY_VARIANT::VectorOf<float>::Mask;
+  typedef uint32_t U __attribute__((vector_size(cpu::CUTAWAY_VARIANT::kVectorBytes)));  // wraps
 
   CUTAWAY_HD static V all(float x) { return V{} + x; }
 #if defined(__AVX512F__)
@@ -32,8 +33,8 @@ struct Lanes<cpu::CUTAWAY_VARIANT::Vector<float>> {
   CUTAWAY_HD static V at_most(V limit, V x) { return limit < x ? limit : x; }
   CUTAWAY_HD static V at_least(V limit, V x) { return limit > x ? limit : x; }
   CUTAWAY_HD static V scale(V x, V t) {
-    const M k = M(t) - 0x4b400000, half = k >> 1;
-    return x * V((half + 127) << 23) * V((k - half + 127) << 23);
+    const U k = U(t) - 0x4b400000u, half = U(M(k) >> 1);
+    return x * V((half + 127u) << 23) * V((k - half + 127u) << 23);
   }
 #endif
   CUTAWAY_HD static V select(M take, V a, V b) { return take ? a : b; }
@@ -53,9 +54,9 @@ struct Lanes<cpu::CUTAWAY_VARIANT::Vector<float>> {
 #endif
   }
   CUTAWAY_HD static V split(V x, V& rest) {
-    const M from = M(x) - 0x3f3504f3;
-    rest = V((from & 0x7fffff) + 0x3f3504f3) - 1.0f;
-    return __builtin_convertvector(from >> 23, V);
+    const U from = U(x) - 0x3f3504f3u;
+    rest = V((from & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
+    return __builtin_convertvector(M(from) >> 23, V);
   }
 };
 
