@@ -105,8 +105,12 @@ ConvArgs make_args(const Shape& x, const Shape& w, const Shape& y, const ConvAtt
   return args;
 }
 
-// 16-bit operands are computed in f32 and rounded once at the end.
-DType compute_type(DType t) { return is_half(t) ? DType::f32 : t; }
+// 16-bit operands are computed in f32 and rounded once at the end. The kernels of the CPU do that
+// themselves for bf16.
+DType compute_type(DType t, Device device) {
+  if (t == DType::bf16 && device.kind == DeviceKind::cpu) return t;
+  return is_half(t) ? DType::f32 : t;
+}
 
 // Runs a kernel into `out` (already allocated); `first` and `second` are its two operands in the
 // kernel's order.
@@ -114,7 +118,7 @@ void run_kernel(Kernel<ConvArgs>& kernel, ConvArgs args, const void* ConvArgs::*
                 const Tensor& a, const void* ConvArgs::*second, const Tensor& b, const Tensor& bias,
                 const Tensor& out) {
   if (out.numel() == 0) return;
-  const DType type = compute_type(out.dtype());
+  const DType type = compute_type(out.dtype(), out.device());
   const Tensor ca = cast_raw(a, type), cb = cast_raw(b, type);
   const Tensor cbias = bias.defined() ? cast_raw(bias, type) : Tensor();
   Tensor result =

@@ -12,6 +12,7 @@
 #include <cutaway/core/cpu/gemm.h>
 #include <cutaway/core/cpu/scratch.h>
 #include <cutaway/core/kernels/conv.h>
+#include <cutaway/core/math/half.h>
 #include <cutaway/core/parallel.h>
 
 namespace cutaway::cpu::CUTAWAY_VARIANT {
@@ -281,6 +282,56 @@ void weight_grad(const ConvArgs& a) {
   weight_grad_gemm<T>(a);
 }
 
+// bf16 is read and rounded on the way where Winograd's algorithm takes the convolution; otherwise
+// copies in f32 are.
+class Widened {
+ public:
+  Widened(const void* from, int64_t n) : memory_(from ? n : 0) {
+    const auto* in = static_cast<const BFloat16*>(from);
+    parallel_for(from ? n : 0, kGrain, [&](int64_t begin, int64_t end) {
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i) memory_[i] = float(in[i]);
+    });
+  }
+  const float* get() const { return memory_.get(); }
+
+ private:
+  Scratch<float> memory_;
+};
+
+void in_f32(const ConvArgs& a, int64_t results, void (*run)(const ConvArgs&)) {
+  const int64_t in = a.in[0] * a.in[1] * a.in[2], out = a.out[0] * a.out[1] * a.out[2];
+  const int64_t taps = a.kernel[0] * a.kernel[1] * a.kernel[2];
+  const Widened x(a.x, a.n * a.c * in), w(a.w, a.k * a.c / a.groups * taps), bias(a.bias, a.k),
+      g(a.g, a.n * a.k * out);
+  const Scratch<float> result(results);
+  ConvArgs b = a;
+  b.x = x.get();
+  b.w = w.get();
+  b.bias = bias.get();
+  b.g = g.get();
+  b.result = result.get();
+  run(b);
+  auto* to = static_cast<BFloat16*>(a.result);
+  parallel_for(results, kGrain, [&](int64_t begin, int64_t end) {
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) to[i] = BFloat16(result[i]);
+  });
+}
+
+void forward_bf16(const ConvArgs& a) {
+  if (!depthwise(a) && winograd::forward_wins(a)) return winograd::forward<BFloat16>(a);
+  in_f32(a, a.n * a.k * a.out[0] * a.out[1] * a.out[2], forward<float>);
+}
+void input_grad_bf16(const ConvArgs& a) {
+  if (!depthwise(a) && winograd::input_grad_wins(a)) return winograd::input_grad<BFloat16>(a);
+  in_f32(a, a.n * a.c * a.in[0] * a.in[1] * a.in[2], input_grad<float>);
+}
+void weight_grad_bf16(const ConvArgs& a) {
+  if (!depthwise(a) && winograd::forward_wins(a)) return winograd::weight_grad<BFloat16>(a);
+  in_f32(a, a.k * a.c / a.groups * a.kernel[0] * a.kernel[1] * a.kernel[2], weight_grad<float>);
+}
+
 }  // namespace
 
 void register_conv_kernels() {
@@ -291,6 +342,9 @@ void register_conv_kernels() {
   kernels::conv_input_grad.set(cpu, DType::f64, input_grad<double>);
   kernels::conv_weight_grad.set(cpu, DType::f32, weight_grad<float>);
   kernels::conv_weight_grad.set(cpu, DType::f64, weight_grad<double>);
+  kernels::conv_forward.set(cpu, DType::bf16, forward_bf16);
+  kernels::conv_input_grad.set(cpu, DType::bf16, input_grad_bf16);
+  kernels::conv_weight_grad.set(cpu, DType::bf16, weight_grad_bf16);
 }
 
 }  // namespace cutaway::cpu::CUTAWAY_VARIANT

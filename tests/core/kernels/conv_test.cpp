@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include <cutaway/core/math/half.h>
 #include <cutaway/core/parallel.h>
 
 namespace cutaway {
@@ -106,6 +107,34 @@ TEST(Conv, MatchesSumsInF64) {
       EXPECT_LT(errors(got, reference.run(*kernel, DType::f64)).largest, 1e-5);
       EXPECT_EQ(p.run(*kernel, DType::f32, 2), got);
       EXPECT_EQ(p.run(*kernel, DType::f32, 3), got);
+    }
+  }
+}
+
+TEST(Conv, Bf16IsSummedInF32AndRoundedOnce) {
+  const Case cases[] = {{2, 16, 16, 8, 8},  {2, 17, 33, 13, 11}, {2, 20, 16, 10, 10, 0, 0},
+                        {1, 3, 16, 20, 20}, {1, 256, 16, 9, 9},  {2, 32, 64, 10, 9, 1, 1, 2}};
+  for (const Case& c : cases) {
+    Problem<BFloat16> p(c);
+    Problem<double> reference(c);
+    const auto wide = [](const std::vector<BFloat16>& v) {
+      std::vector<double> out;
+      for (const BFloat16 x : v) out.push_back(double(float(x)));
+      return out;
+    };
+    reference.x = wide(p.x), reference.w = wide(p.w);
+    reference.bias = wide(p.bias), reference.g = wide(p.g);
+    for (Kernel<ConvArgs>* kernel : kFamily) {
+      SCOPED_TRACE(testing::Message() << kernel->name << " " << c.c << " to " << c.k);
+      const std::vector<double> want = reference.run(*kernel, DType::f64);
+      const std::vector<double> got = wide(p.run(*kernel, DType::bf16));
+      double most = 0;
+      for (const double v : want) most = std::max(most, std::fabs(v));
+      for (size_t i = 0; i < want.size(); ++i) {
+        // Half a step of bf16, and the error of the sum in f32.
+        ASSERT_LE(std::fabs(got[i] - want[i]), std::fabs(want[i]) * 0x1.01p-8 + most * 5e-6) << i;
+      }
+      EXPECT_EQ(wide(p.run(*kernel, DType::bf16, 2)), got);
     }
   }
 }
