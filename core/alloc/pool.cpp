@@ -1,16 +1,17 @@
 #include <cutaway/core/alloc/pool.h>
 
+#include <fmt/format.h>
+#include <sys/sysinfo.h>
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdlib>
-#include <fmt/format.h>
 #include <map>
 #include <mutex>
 #include <new>
-#include <unistd.h>
 #include <vector>
 
+#include <cutaway/core/alloc/heap.h>
 #include <cutaway/core/context.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/text.h>
@@ -63,15 +64,6 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
-// Header in front of a large block.
-struct alignas(64) LargeBlock {
-  int64_t bytes;  // usable, behind the header
-  LargeBlock* prev;
-  LargeBlock* next;
-  const char* op;
-  const ModuleScope* module;
-};
-
 struct Bin {
   FreeBlock* list = nullptr;
   int32_t count = 0;
@@ -91,28 +83,34 @@ struct ThreadCache {
   }
 };
 
+// Memory and swap of the machine in bytes. The system promises more than it has; a request beyond
+// this is an error at once, instead of the end of the process at some later write.
+int64_t machine_memory() {
+  static const int64_t bytes = [] {
+    struct sysinfo s {};
+    if (sysinfo(&s) != 0 || s.totalram == 0) return int64_t(1) << 34;
+    return int64_t((uint64_t(s.totalram) + s.totalswap) * s.mem_unit);
+  }();
+  return bytes;
+}
+
 struct Central {
   std::mutex mutex;
   FreeBlock* lists[kClasses] = {};
   char* slab = nullptr;
   int64_t slab_left = 0;
-  std::multimap<int64_t, LargeBlock*> free_large;
-  LargeBlock* live_large = nullptr;
+  Heap heap{2 * machine_memory()};
+  HeapBlock* live_large = nullptr;
   int64_t live_large_bytes = 0;
-  int64_t cached_large_bytes = 0;
   int64_t slab_bytes = 0;
   int64_t peak = 0;
   int64_t limit = 0;
-  int64_t cache_limit = int64_t(1) << 32;
+  int64_t cache_limit = machine_memory() / 4;
   int64_t large_allocations = 0;
   ThreadCache* threads = nullptr;
   int64_t other_live = 0;  // small bytes of threads that ended
   int64_t other_allocations = 0;
 
-  Central() {
-    const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages > 0 && page > 0) cache_limit = pages / 4 * page;
-  }
   void note_peak() { peak = std::max(peak, live_large_bytes + slab_bytes); }
   int64_t small_live() const {
     int64_t sum = other_live;
@@ -180,7 +178,7 @@ ThreadCache* make_cache() noexcept {
 // Live large blocks by op and module, largest sum first.
 std::vector<std::pair<int64_t, std::string>> holders(const Central& c) {
   std::map<std::string, int64_t> by_name;
-  for (const LargeBlock* b = c.live_large; b; b = b->next) {
+  for (const HeapBlock* b = c.live_large; b; b = b->next) {
     if (b->bytes <= kListed) continue;
     std::string name = b->op ? b->op : "(outside ops)";
     if (b->module) name += " in " + module_path(b->module);
@@ -193,16 +191,16 @@ std::vector<std::pair<int64_t, std::string>> holders(const Central& c) {
 }
 
 [[noreturn, gnu::cold]] void throw_out_of_memory(const Central& c, int64_t bytes) {
-  const int64_t largest = c.free_large.empty() ? 0 : c.free_large.rbegin()->first;
   std::string text =
       fmt::format("out of memory; got a request for {} ({})", bytes, bytes_text(bytes));
   const auto row = [&](std::string_view name, const std::string& value) {
     text += fmt::format("\n    {:<20} {}", name, value);
   };
   row("limit", c.limit ? bytes_text(c.limit) : "none");
+  row("machine", bytes_text(machine_memory()));
   row("live", bytes_text(c.live_large_bytes + c.small_live()));
-  row("cached", bytes_text(c.cached_large_bytes + c.slab_bytes - c.small_live()));
-  row("largest free block", bytes_text(largest));
+  row("cached", bytes_text(c.heap.cached() + c.slab_bytes - c.small_live()));
+  row("largest free block", bytes_text(c.heap.largest_free()));
   const auto list = holders(c);
   for (size_t i = 0; i < list.size() && i < 5; ++i)
     row(i ? "" : "held by", bytes_text(list[i].first) + "  " + list[i].second);
@@ -211,44 +209,28 @@ std::vector<std::pair<int64_t, std::string>> holders(const Central& c) {
                     "use a smaller batch, checkpoint(), or free tensors that are still referenced");
 }
 
-int64_t trim_locked(Central& c) {
-  const int64_t freed = c.cached_large_bytes;
-  for (auto& [bytes, block] : c.free_large) std::free(block);
-  c.free_large.clear();
-  c.cached_large_bytes = 0;
-  return freed;
-}
-
-LargeBlock* new_large(Central& c, int64_t bytes) {
-  const int64_t rounded = kPooling ? (bytes + 4095) / 4096 * 4096 : bytes;
-  if (c.limit && c.live_large_bytes + c.cached_large_bytes + rounded > c.limit) trim_locked(c);
-  if (c.limit && c.live_large_bytes + rounded > c.limit) throw_out_of_memory(c, bytes);
+// Under the sanitizer each block is one of the system's.
+HeapBlock* system_block(int64_t bytes) {
   void* p = nullptr;
-  if (posix_memalign(&p, 64, size_t(rounded) + sizeof(LargeBlock)) != 0) {
-    trim_locked(c);
-    if (posix_memalign(&p, 64, size_t(rounded) + sizeof(LargeBlock)) != 0)
-      throw_out_of_memory(c, bytes);
-  }
-  LargeBlock* b = new (p) LargeBlock;
-  b->bytes = rounded;
+  if (posix_memalign(&p, 64, size_t(bytes) + sizeof(HeapBlock)) != 0) return nullptr;
+  HeapBlock* b = new (p) HeapBlock{};
+  b->bytes = bytes;
   return b;
 }
 
-// A block for at least `bytes` from the cache (less than twice the request) or the system.
-LargeBlock* take_large(Central& c, int64_t bytes) {
-  auto it = c.free_large.lower_bound(bytes);
-  const bool fits = it != c.free_large.end() && it->first < 2 * bytes;
-  if (!fits || (c.limit && c.live_large_bytes + it->first > c.limit)) return new_large(c, bytes);
-  LargeBlock* b = it->second;
-  c.free_large.erase(it);
-  c.cached_large_bytes -= b->bytes;
+HeapBlock* take_large(Central& c, int64_t bytes) {
+  const int64_t limit = c.limit ? std::min(c.limit, machine_memory()) : machine_memory();
+  if (c.live_large_bytes + bytes > limit) throw_out_of_memory(c, bytes);
+  if (c.live_large_bytes + c.heap.cached() + c.heap.growth(bytes) > limit) c.heap.release();
+  HeapBlock* b = kPooling ? c.heap.take(bytes) : system_block(bytes);
+  if (!b) throw_out_of_memory(c, bytes);
   return b;
 }
 
 void* allocate_large(int64_t bytes) {
   Central& c = central();
   std::unique_lock lock(c.mutex);
-  LargeBlock* b = take_large(c, bytes);
+  HeapBlock* b = take_large(c, bytes);
   b->op = context().op;
   b->module = context().module;
   b->prev = nullptr;
@@ -259,28 +241,15 @@ void* allocate_large(int64_t bytes) {
   ++c.large_allocations;
   c.note_peak();
   if (trace::enabled() && bytes > kSmall) [[unlikely]] {
-    const int64_t live = c.live_large_bytes, kept = c.cached_large_bytes;
+    const int64_t live = c.live_large_bytes, kept = c.heap.cached();
     lock.unlock();
     trace::memory(b->bytes, live, kept);
   }
   return b + 1;
 }
 
-// Keeps a block for reuse, or returns it to the system when the cache is full.
-void cache_large(Central& c, LargeBlock* b) noexcept {
-  if (kPooling && c.cached_large_bytes + b->bytes <= c.cache_limit) {
-    try {
-      c.free_large.emplace(b->bytes, b);
-      c.cached_large_bytes += b->bytes;
-      return;
-    } catch (const std::bad_alloc&) {  // no room for the entry: the block itself gives some
-    }
-  }
-  std::free(b);
-}
-
 void free_large(void* p) noexcept {
-  LargeBlock* b = static_cast<LargeBlock*>(p) - 1;
+  HeapBlock* b = static_cast<HeapBlock*>(p) - 1;
   const int64_t bytes = b->bytes;
   Central& c = central();
   std::unique_lock lock(c.mutex);
@@ -288,9 +257,13 @@ void free_large(void* p) noexcept {
   if (b->next) b->next->prev = b->prev;
   if (c.live_large == b) c.live_large = b->next;
   c.live_large_bytes -= bytes;
-  cache_large(c, b);
+  if (kPooling) {
+    c.heap.give(b, c.heap.cached() + bytes <= c.cache_limit);
+  } else {
+    std::free(b);
+  }
   if (trace::enabled() && bytes > kSmall) [[unlikely]] {
-    const int64_t live = c.live_large_bytes, kept = c.cached_large_bytes;
+    const int64_t live = c.live_large_bytes, kept = c.heap.cached();
     lock.unlock();
     trace::memory(-bytes, live, kept);
   }
@@ -300,7 +273,7 @@ void free_large(void* p) noexcept {
 void renew_slab(Central& c, int cls) {
   void* p = nullptr;
   if (posix_memalign(&p, 64, kSlab) != 0) {
-    trim_locked(c);
+    c.heap.release();
     if (posix_memalign(&p, 64, kSlab) != 0) throw_out_of_memory(c, class_bytes(cls));
   }
   for (int i = cls; c.slab_left >= class_bytes(0);) {
@@ -374,13 +347,13 @@ void* take_shared(Central& c, int cls) {
   give_back(c, *t, cls, 2 * batch_of(cls));
 }
 
-void set_bound(const char* name, int64_t Central::* bound, int64_t bytes) {
+void set_bound(const char* name, int64_t Central::*bound, int64_t bytes) {
   if (bytes < 0) throw ValueError(name, fmt::format("needs bytes ≥ 0; got {}", bytes));
   Central& c = central();
   std::lock_guard lock(c.mutex);
   c.*bound = bytes;
-  const bool over_limit = c.limit && c.live_large_bytes + c.cached_large_bytes > c.limit;
-  if (over_limit || c.cached_large_bytes > c.cache_limit) trim_locked(c);
+  const bool over_limit = c.limit && c.live_large_bytes + c.heap.cached() > c.limit;
+  if (over_limit || c.heap.cached() > c.cache_limit) c.heap.release();
 }
 
 }  // namespace
@@ -392,7 +365,8 @@ void* pool_allocate(int64_t bytes) {
   const int cls = class_of(bytes);
   Bin& bin = t->bins[cls];
   FreeBlock* b = bin.list;
-  if (!b) [[unlikely]] return allocate_slow(bytes);
+  if (!b) [[unlikely]]
+    return allocate_slow(bytes);
   bin.list = b->next;
   --bin.count;
   t->count(class_bytes(cls), 1);
@@ -400,10 +374,12 @@ void* pool_allocate(int64_t bytes) {
 }
 
 void pool_free(void* p, int64_t bytes) noexcept {
-  if (bytes > kSmall || !kPooling) [[unlikely]] return free_large(p);
+  if (bytes > kSmall || !kPooling) [[unlikely]]
+    return free_large(p);
   ThreadCache* t = cache;
   const int cls = class_of(bytes);
-  if (!t || t->bins[cls].count >= 4 * batch_of(cls)) [[unlikely]] return free_slow(p, cls);
+  if (!t || t->bins[cls].count >= 4 * batch_of(cls)) [[unlikely]]
+    return free_slow(p, cls);
   Bin& bin = t->bins[cls];
   push(bin.list, p);
   ++bin.count;
@@ -419,9 +395,9 @@ MemoryStats memory_stats() {
   for (ThreadCache* t = c.threads; t; t = t->next)
     s.allocations += t->allocations.load(std::memory_order_relaxed);
   s.live = c.live_large_bytes + small;
-  s.cached = c.cached_large_bytes + c.slab_bytes - small;
+  s.cached = c.heap.cached() + c.slab_bytes - small;
   s.peak = c.peak;
-  s.largest_free = c.free_large.empty() ? 0 : c.free_large.rbegin()->first;
+  s.largest_free = c.heap.largest_free();
   return s;
 }
 
@@ -439,7 +415,7 @@ void set_memory_cache_limit(int64_t bytes) {
 int64_t trim_memory() {
   Central& c = central();
   std::lock_guard lock(c.mutex);
-  return trim_locked(c);
+  return c.heap.release();
 }
 
 std::string memory_snapshot_json() {
@@ -449,7 +425,7 @@ std::string memory_snapshot_json() {
   std::string json =
       fmt::format("{{\"live\":{},\"cached\":{},\"peak\":{},\"blocks\":[", s.live, s.cached, s.peak);
   bool first = true;
-  for (LargeBlock* b = c.live_large; b; b = b->next) {
+  for (HeapBlock* b = c.live_large; b; b = b->next) {
     if (b->bytes <= kListed) continue;
     json += fmt::format("{}{{\"bytes\":{},\"op\":{},\"module\":{}}}", first ? "" : ",", b->bytes,
                         json_quoted(b->op ? b->op : ""), json_quoted(module_path(b->module)));

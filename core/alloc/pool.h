@@ -5,19 +5,19 @@
 namespace cutaway {
 
 // Small objects (tensor headers, graph nodes, small storages) from per-thread free lists by size
-// class. Requests above 32 KB go to the large-block cache, which reuses a block of less than twice
-// the request. 64-byte aligned. Raises MemoryError, also for negative sizes.
+// class. Requests above 32 KB are cut from one heap (heap.h). 64-byte aligned. Raises MemoryError,
+// also for negative sizes and for more than the machine has.
 void* pool_allocate(int64_t bytes);
 // Takes back a block of pool_allocate(bytes), on any thread.
 void pool_free(void* p, int64_t bytes) noexcept;
 
 // Counters of host memory, in bytes unless said otherwise.
 struct MemoryStats {
-  int64_t live = 0;         // handed out and not returned, as rounded up to blocks
-  int64_t cached = 0;       // kept for reuse
-  int64_t peak = 0;         // highest live, counting large blocks exactly and small ones by slab
-  int64_t allocations = 0;  // requests so far (count)
-  int64_t largest_free = 0; // largest cached block
+  int64_t live = 0;          // handed out and not returned, as rounded up to blocks
+  int64_t cached = 0;        // kept for reuse
+  int64_t peak = 0;          // highest live, counting large blocks exactly and small ones by slab
+  int64_t allocations = 0;   // requests so far (count)
+  int64_t largest_free = 0;  // most cached bytes in one block
 };
 MemoryStats memory_stats();
 void reset_peak_memory();
