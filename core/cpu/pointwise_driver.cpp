@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <cutaway/core/cpu/stream.h>
 #include <cutaway/core/math/rows.h>
 
 namespace cutaway::cpu::CUTAWAY_VARIANT {
@@ -112,6 +113,7 @@ class Walk {
   void run(int64_t begin, int64_t end) {
     bool all = true;
     for (int k = 0; k <= plan_.inputs; ++k) all = all && linear_[k];
+    if (all && streams()) return piece_streamed(begin, end);
     if (all) return piece_direct(begin, end - begin);
     const int64_t row = sizes_[rank_ - 1];
     const bool by_rows = row >= kLongRow;
@@ -143,6 +145,34 @@ class Walk {
     const void* in[3];
     for (int k = 1; k <= plan_.inputs; ++k) in[k - 1] = base_[k] + begin * plan_.operand[k].bytes;
     plan_.loop(n, base_[0] + begin * plan_.operand[0].bytes, in, a_);
+  }
+
+  // Whether the result is too large for a cache to keep, and none of the operands.
+  bool streams() const {
+    if (a_.numel * plan_.operand[0].bytes < kStreamedBytes) return false;
+    for (int k = 1; k <= plan_.inputs; ++k) {
+      if (base_[k] == base_[0]) return false;
+    }
+    return true;
+  }
+
+  // Whole lines of the result go through a buffer, the rest at both ends directly.
+  void piece_streamed(int64_t begin, int64_t end) {
+    const int64_t size = plan_.operand[0].bytes, line = 64 / size;
+    const auto at = int64_t(reinterpret_cast<uintptr_t>(base_[0] + begin * size) % 64);
+    const int64_t ahead = std::min((64 - at) % 64 / size, end - begin);
+    if (at % size != 0) return piece_direct(begin, end - begin);
+    piece_direct(begin, ahead);
+    int64_t i = begin + ahead;
+    for (int64_t n = 0; end - i >= line; i += n) {
+      n = std::min(kBlock, (end - i) / line * line);
+      const void* in[3];
+      for (int k = 1; k <= plan_.inputs; ++k) in[k - 1] = base_[k] + i * plan_.operand[k].bytes;
+      plan_.loop(n, buffer_[0].bytes, in, a_);
+      stream_lines(base_[0] + i * size, buffer_[0].bytes, n / line);
+    }
+    stream_fence();
+    piece_direct(i, end - i);
   }
 
   int64_t offset(int k, const int64_t* index) const {

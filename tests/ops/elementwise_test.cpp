@@ -347,6 +347,33 @@ TEST(Elementwise, BroadcastWalksOfEveryKind) {
   }
 }
 
+// Results too large for a cache are streamed past it, line by line: the ends are not whole lines.
+TEST(Elementwise, LargeResultsOfEveryAlignment) {
+  const int64_t n = (int64_t(5) << 20) + 13;  // 20 MiB
+  const Tensor all = arange(0, double(n + 3), 1, {.dtype = DType::f32});
+  const int threads = num_threads();
+  for (const int64_t begin : {0, 1, 3}) {
+    const Tensor x = all.slice(0, begin, begin + n);
+    for (const int t : {1, 2}) {
+      set_num_threads(t);
+      const Tensor y = neg(x), flag = gt(x, 1000.0);
+      Tensor z = ones({n + 1}, {.dtype = DType::f32});
+      z.slice(0, 1, n + 1).mul_(x);  // in place, and not at the beginning of a line
+      const float* got = y.data<float>();
+      const float* product = z.data<float>();
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        const auto want = float(begin + i);
+        wrong += got[i] != -want || product[i + 1] != want;
+      }
+      EXPECT_EQ(wrong, 0) << begin;
+      EXPECT_EQ(product[0], 1);
+      EXPECT_EQ(sum(flag.to(DType::i64)).item(), double(begin + n - 1001));
+    }
+    set_num_threads(threads);
+  }
+}
+
 TEST(Elementwise, ErrorsNameTheCallSite) {
   try {
     f32({1, 2}) + f32({1, 2, 3});
