@@ -19,6 +19,16 @@ bool accepts_csv(Input in, std::string* message = nullptr);
 bool accepts_idx(Input in, std::string* message = nullptr);
 // Packed IDX; more than 1 MiB of content is refused.
 bool accepts_idx_gz(Input in, std::string* message = nullptr);
+// LZ4 frames; more than 1 MiB of content is refused.
+bool accepts_lz4(Input in, std::string* message = nullptr);
+// One JSON object of numbers and texts.
+bool accepts_json_fields(Input in, std::string* message = nullptr);
+// Sparse multi-label samples; what is read must be sound.
+bool accepts_xmc_sparse(Input in, std::string* message = nullptr);
+// A Debian package index.
+bool accepts_packages(Input in, std::string* message = nullptr);
+// WordNet's nouns.
+bool accepts_wordnet(Input in, std::string* message = nullptr);
 // A checkpoint folder in which one file has another content: the input's first line names the file
 // (state.json, config.json, model.safetensors, optim.safetensors, latest), the rest is the content.
 bool accepts_checkpoint(Input in, std::string* message = nullptr);

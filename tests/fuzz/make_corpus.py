@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 
 from corpus_files import gzip_cases, idx_cases, npy_cases
 from corpus_text import csv_cases
+from corpus_xmc import json_cases, lz4_cases, packages_cases, sparse_cases, wordnet_cases
 from corpus_zip import npz_cases
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -213,7 +214,12 @@ def all_cases():
             ("idx_gz", ".idx.gz", (gzip_cases(),)),
             ("npy", ".npy", (npy_cases(),)),
             ("npz", ".npz", (npz_cases(),)),
-            ("csv", ".csv", (csv_cases(),))):
+            ("csv", ".csv", (csv_cases(),)),
+            ("lz4", ".lz4", (lz4_cases(),)),
+            ("json_fields", ".json", (json_cases(),)),
+            ("xmc_sparse", ".txt", (sparse_cases(),)),
+            ("packages", ".txt", (packages_cases(),)),
+            ("wordnet", ".txt", (wordnet_cases(),))):
         for group in groups:
             for name, content, needle in group:
                 yield f"{format_name}/{name}{suffix}", content, needle

@@ -2,10 +2,13 @@
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/io/file.h>
+#include <cutaway/core/io/json_lines.h>
 #include <cutaway/core/io/npy.h>
 #include <cutaway/core/io/npz.h>
+#include <cutaway/core/io/pack.h>
 #include <cutaway/core/io/safetensors.h>
 #include <cutaway/datasets/readers.h>
+#include <cutaway/models/haste/sets.h>
 #include <tests/fuzz/formats.h>
 
 namespace cutaway::fuzz {
@@ -58,6 +61,34 @@ bool accepts_idx_gz(Input in, std::string* message) {
   return accepted(read, message);
 }
 
+bool accepts_lz4(Input in, std::string* message) {
+  return accepted([&] { io::unlz4(in, kName, 1 << 20); }, message);
+}
+
+bool accepts_json_fields(Input in, std::string* message) {
+  const auto read = [&] { io::parse_json_fields(kName, std::string(in.begin(), in.end())); };
+  return accepted(read, message);
+}
+
+bool accepts_xmc_sparse(Input in, std::string* message) {
+  const auto read = [&] {
+    haste::check_data(haste::parse_sparse(kName, std::string(in.begin(), in.end())), kName);
+  };
+  return accepted(read, message);
+}
+
+bool accepts_packages(Input in, std::string* message) {
+  const auto read = [&] {
+    haste::debian_documents(haste::parse_packages(kName, std::string(in.begin(), in.end())));
+  };
+  return accepted(read, message);
+}
+
+bool accepts_wordnet(Input in, std::string* message) {
+  return accepted([&] { haste::parse_wordnet(kName, std::string(in.begin(), in.end())); },
+                  message);
+}
+
 const std::vector<Format>& formats() {
   static const std::vector<Format> all = {{"safetensors", accepts_safetensors, false},
                                           {"npy", accepts_npy, false},
@@ -65,6 +96,11 @@ const std::vector<Format>& formats() {
                                           {"csv", accepts_csv, false},
                                           {"idx", accepts_idx, false},
                                           {"idx_gz", accepts_idx_gz, false},
+                                          {"lz4", accepts_lz4, false},
+                                          {"json_fields", accepts_json_fields, false},
+                                          {"xmc_sparse", accepts_xmc_sparse, false},
+                                          {"packages", accepts_packages, false},
+                                          {"wordnet", accepts_wordnet, false},
                                           {"checkpoint", accepts_checkpoint, true}};
   return all;
 }
