@@ -9,6 +9,7 @@
 #include <cutaway/autograd/ops/decompositions.h>
 #include <cutaway/autograd/ops/einsum.h>
 #include <cutaway/autograd/ops/elementary.h>
+#include <cutaway/autograd/ops/group_shared.h>
 #include <cutaway/autograd/ops/index.h>
 #include <cutaway/autograd/ops/linalg.h>
 #include <cutaway/autograd/ops/linear.h>

@@ -29,6 +29,7 @@
   X(gather) \
   X(scatter) \
   X(segment) \
+  X(group_shared) \
   X(sort) \
   X(mask)
 

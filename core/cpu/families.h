@@ -6,6 +6,7 @@
   X(attention) \
   X(conv) \
   X(extreme) \
+  X(group_shared) \
   X(index) \
   X(index_reduce) \
   X(loss) \

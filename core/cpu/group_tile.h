@@ -1,0 +1,148 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <cutaway/core/cpu/vector.h>
+#include <cutaway/core/math/rows.h>
+
+// The innermost parts of group-shared layers: tiles of sums in vector registers whose rows may lie
+// anywhere, and the panels they read.
+//
+// Note: panels. The batch is cut into panels of up to kPanelVectors vectors. A panel of gathered
+// features, [fan_in, width], is dense, so that it stays in the first cache while all labels of a
+// group pass over it; lanes behind the end of the batch are zeros.
+namespace cutaway::cpu::CUTAWAY_VARIANT {
+
+#if defined(__AVX512F__)
+inline constexpr int kTileHeight = 8;
+#else
+inline constexpr int kTileHeight = 4;
+#endif
+inline constexpr int kPanelVectors = 2;
+
+template <class T>
+inline constexpr int kPanelWidth = kPanelVectors* kVectorLanes<T>;
+
+// R × V vectors of sums: sum[r][v] = Σ_q a[r·a_row + q·a_step] · b[q·b_row + v …], then
+// finish(first + r, sum[r]).
+template <int R, int V, class T, class Finish>
+[[gnu::always_inline]] inline void sum_tile(int64_t depth, const T* a, int64_t a_row,
+                                            int64_t a_step, const T* b, int64_t b_row,
+                                            int64_t first, Finish& finish) {
+  Vector<T> sum[R][V] = {};
+#pragma GCC unroll 1
+  for (int64_t q = 0; q < depth; ++q) {
+    Vector<T> column[V];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) column[v] = load_vector(b + v * kVectorLanes<T>);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const T x = a[r * a_row];
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) sum[r][v] += x * column[v];
+    }
+    a += a_step;
+    b += b_row;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) finish(first + r, sum[r]);
+}
+
+template <int R, int V, class T, class Finish>
+[[gnu::noinline]] void last_tile(int64_t rows, int64_t depth, const T* a, int64_t a_row,
+                                 int64_t a_step, const T* b, int64_t b_row, int64_t first,
+                                 Finish& finish) {
+  if constexpr (R > 1) {
+    if (rows < R) {
+      return last_tile<R - 1, V>(rows, depth, a, a_row, a_step, b, b_row, first, finish);
+    }
+  }
+  sum_tile<R, V>(depth, a, a_row, a_step, b, b_row, first, finish);
+}
+
+// All `rows`, kTileHeight at a time.
+template <int V, class T, class Finish>
+[[gnu::noinline]] void sum_rows(int64_t rows, int64_t depth, const T* a, int64_t a_row,
+                                int64_t a_step, const T* b, int64_t b_row, Finish finish) {
+  int64_t r = 0;
+  for (; r + kTileHeight <= rows; r += kTileHeight) {
+    sum_tile<kTileHeight, V>(depth, a + r * a_row, a_row, a_step, b, b_row, r, finish);
+  }
+  if (r < rows) {
+    last_tile<kTileHeight - 1, V>(rows - r, depth, a + r * a_row, a_row, a_step, b, b_row, r,
+                                  finish);
+  }
+}
+
+// Calls f with the number of vectors as a constant.
+template <class F>
+[[gnu::always_inline]] inline void with_vectors(int64_t vectors, F&& f) {
+  static_assert(kPanelVectors == 2);
+  if (vectors == 1) {
+    f(std::integral_constant<int, 1>{});
+  } else {
+    f(std::integral_constant<int, 2>{});
+  }
+}
+
+// `count` ≤ V vectors' worth of elements of `from` as V vectors, zeros behind.
+template <int V, class T, class X>
+[[gnu::always_inline]] inline void load_padded(const X* from, int64_t count, T* to) {
+  constexpr int64_t kWidth = V * kVectorLanes<T>;
+  if constexpr (std::is_same_v<X, T>) {
+    if (count >= kWidth) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) {
+        store_vector(to + v * kVectorLanes<T>, load_vector(from + v * kVectorLanes<T>));
+      }
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+  } else {
+    if (count > kWidth) count = kWidth;
+    math::convert_row(from, to, count);
+  }
+  for (int64_t i = count; i < kWidth; ++i) to[i] = T(0);
+}
+
+// The first `count` elements of V vectors to `to`.
+template <int V, class Lanes, class X>
+[[gnu::always_inline]] inline void store_part(const Lanes (&from)[V], int64_t count, X* to) {
+  using T = std::remove_cvref_t<decltype(from[0][0])>;
+  constexpr int64_t kWidth = V * kVectorLanes<T>;
+  if constexpr (std::is_same_v<X, T>) {
+    if (count >= kWidth) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) store_vector(to + v * kVectorLanes<T>, from[v]);
+      return;
+    }
+  }
+  alignas(64) T room[kWidth];
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) store_vector(room + v * kVectorLanes<T>, from[v]);
+  if (count > kWidth) count = kWidth;
+  if constexpr (std::is_same_v<X, T>) {
+    for (int64_t i = 0; i < count; ++i) to[i] = room[i];
+  } else {
+    math::convert_row(room, to, count);
+  }
+}
+
+// to[i, r] = from[r, i] for a square of vectors: `rows` ≤ lanes rows of `from`, zeros behind.
+template <class T>
+[[gnu::always_inline]] inline void turn_square(const T* from, int64_t from_row, int64_t rows, T* to,
+                                               int64_t to_row) {
+  constexpr int kL = kVectorLanes<T>;
+  Vector<T> square[kL];
+#pragma GCC unroll 16
+  for (int r = 0; r < kL; ++r) {
+    square[r] = r < rows ? load_vector(from + r * from_row) : Vector<T>{};
+  }
+  transpose_rows(square);
+#pragma GCC unroll 16
+  for (int i = 0; i < kL; ++i) store_vector(to + i * to_row, square[i]);
+}
+
+}  // namespace cutaway::cpu::CUTAWAY_VARIANT
