@@ -151,6 +151,7 @@ int run(int argc, char** argv) {
   add_depthlaw(app, status);
   add_reproduce(app, status);
   add_grok(app, status);
+  add_xmc(app, status);
   try {
     start_trace();
     app.parse(argc, argv);

@@ -15,6 +15,9 @@ namespace {
 template <class O, class Fn>
 void each_field(O& o, Fn fn) {
   fn("data", o.data), fn("test", o.test), fn("filter", o.filter), fn("encoder", o.encoder);
+  fn("split", o.split), fn("limit", o.limit), fn("samples", o.samples), fn("labels", o.labels);
+  fn("vocabulary", o.vocabulary), fn("min_positives", o.min_positives);
+  fn("min_words", o.min_words);
   fn("hidden", o.hidden), fn("blocks", o.blocks), fn("heads", o.heads), fn("words", o.words);
   fn("embed_scale", o.embed_scale), fn("features", o.features), fn("dropout", o.dropout);
   fn("head_dropout", o.head_dropout), fn("layer", o.layer), fn("head_ratio", o.head_ratio);
@@ -46,6 +49,7 @@ void between(const char* option, double value, double low, double high) {
 }
 
 void check_names(const RunOptions& o) {
+  one_of("--split", o.split, {"source", "name"});
   one_of("--encoder", o.encoder, {"bag", "transformer"});
   one_of("--features", o.features, {"split", "shared", "proj"});
   one_of("--layer", o.layer, {"haste", "ffi", "dense", "block", "bottleneck"});
@@ -157,6 +161,19 @@ Branches branches_of(const RunOptions& o) {
   const bool alone = o.layer == "dense" || o.head_ratio == 0;
   if (o.features == "shared" || alone) return {0, h, 0, h};
   return {0, half, half, h - half};
+}
+
+SetOptions set_of(const RunOptions& o) {
+  return {.name = o.data,
+          .test = o.test,
+          .filter = o.filter,
+          .synth = {.train = o.samples,
+                    .test = o.samples / 5,
+                    .labels = o.labels,
+                    .words = o.vocabulary,
+                    .seed = o.seed},
+          .debian = {.split = o.split == "name" ? Split::name : Split::source, .limit = o.limit},
+          .build = {.min_positives = o.min_positives, .min_words = o.min_words}};
 }
 
 GroupingOptions grouping_of(const RunOptions& o) {

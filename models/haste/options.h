@@ -3,14 +3,18 @@
 #include <string>
 
 #include <cutaway/models/haste/grouping.h>
+#include <cutaway/models/haste/sets.h>
 
 namespace cutaway::haste {
 
 // Everything that makes a run; config.json of its folder holds exactly this.
 struct RunOptions {
-  // Data: synth, debian-deps, wordnet, or a file in a format of `xmc convert`.
-  std::string data = "synth", test;
-  std::string filter;  // pairs "row label" that evaluation ignores
+  // Data: what open_set() takes; a file of test samples; pairs "row label" that evaluation ignores.
+  std::string data = "synth", test, filter;
+  std::string split = "source";                               // debian-*: source or name
+  int64_t limit = 0;                                          // debian-*: records, 0: all
+  int64_t samples = 20000, labels = 8192, vocabulary = 8192;  // synth; its test part is a fifth
+  int64_t min_positives = 2, min_words = 3;                   // of labels and words that are kept
   // Encoder: bag (tf-idf embedding bag, ReLU, residual linear) or transformer (over the words of
   // the largest weights).
   std::string encoder = "bag";
@@ -56,6 +60,8 @@ struct Branches {
   int64_t tail_begin = 0, tail_width = 0, head_begin = 0, head_width = 0;
 };
 Branches branches_of(const RunOptions& options);
+// The set that the options name; the generator has the seed of the run.
+SetOptions set_of(const RunOptions& options);
 // How labels are put in order; the dense layer has no head.
 GroupingOptions grouping_of(const RunOptions& options);
 
