@@ -16,6 +16,7 @@
 #include <cutaway/models/train/run_folder.h>
 
 #include <tools/commands.h>
+#include <tools/xmc_commands.h>
 
 namespace cutaway::tools {
 namespace {
@@ -282,6 +283,8 @@ void add_xmc(CLI::App& app, int& status) {
   p->add_option("--run", a->checkpoint, "Folder of the run")->required();
   p->add_option("--topk", a->topk, "How many")->capture_default_str()->check(CLI::Range(1, 1000));
   p->add_option("--text", a->text, "Answer this and end");
+  add_xmc_convert(*c, status);
+  add_xmc_groups(*c, status);
 }
 
 }  // namespace cutaway::tools

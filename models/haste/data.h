@@ -99,7 +99,8 @@ XmcSet make_synth(const SynthOptions& options = {});
 // twice, values that are not finite, anything that is not a number. Reads .gz too.
 XmcData read_sparse(const std::string& path);
 XmcData parse_sparse(const std::string& name, std::string_view text);
-// The same format. Values are written so that they read back exactly.
+// The same format, packed when the path ends in .gz. Values are written so that they read back
+// exactly.
 void write_sparse(const XmcData& data, const std::string& path);
 
 }  // namespace cutaway::haste

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include <cutaway/core/io/file.h>
+#include <cutaway/core/io/pack.h>
 #include <cutaway/models/haste/data.h>
 #include <cutaway/models/haste/text_lines.h>
 
@@ -116,13 +116,12 @@ XmcData parse_sparse(const std::string& name, std::string_view text) {
 }
 
 XmcData read_sparse(const std::string& path) {
-  const io::Bytes bytes = io::read_maybe_gzip(path);
+  const io::Bytes bytes = io::read_unpacked(path);
   return parse_sparse(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 void write_sparse(const XmcData& data, const std::string& path) {
   check_data(data, path);
-  io::AtomicFile file(path);
   std::string text = fmt::format("{} {} {}\n", data.rows(), data.num_features(), data.num_labels());
   for (int64_t r = 0; r < data.rows(); ++r) {
     text += fmt::format("{}", fmt::join(data.labels.row(r), ","));
@@ -133,13 +132,8 @@ void write_sparse(const XmcData& data, const std::string& path) {
     }
     // Without features too, a line without labels begins with a blank.
     text += index.empty() && data.labels.row(r).empty() ? " \n" : "\n";
-    if (text.size() > (1u << 20)) {
-      file.write(text);
-      text.clear();
-    }
   }
-  file.write(text);
-  file.commit();
+  io::write_text(path, text);
 }
 
 }  // namespace cutaway::haste

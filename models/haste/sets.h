@@ -68,6 +68,13 @@ Csr parse_filter(const std::string& name, std::string_view text, int64_t rows, i
 // filter_labels_test.txt beside them is read. IoError names file, line and value.
 XmcSet read_folder(const std::string& folder);
 
+enum class FolderFormat : uint8_t { sparse, raw, json };
+// Writes a set in one of these layouts, so that read_folder gives it back: sparse with names of
+// words and labels; raw and json from the texts, with names of labels. With `packed` the files end
+// in .gz. ValueError when raw or json are asked of a set without texts.
+void write_folder(const XmcSet& set, const std::string& folder, FolderFormat format,
+                  bool packed = false);
+
 struct SetOptions {
   // synth; debian-deps, debian-tags (the index of this machine, or debian-deps:FILE);
   // debian-sample, debian-sample-tags, wordnet-sample (shipped); wordnet (package wordnet-base, or
