@@ -16,6 +16,7 @@
 namespace cutaway::report {
 namespace {
 
+constexpr double kLetter = 6.6;  // widths of a letter of the labels, on the average
 constexpr const char* kShades[] = {"#000", "#777", "#444", "#999", "#222", "#bbb"};
 
 std::string head(int width, int height) {
@@ -264,12 +265,13 @@ std::string legend(const Area& a, const std::vector<Line>& lines) {
 }  // namespace
 
 std::string line_plot(const std::vector<Line>& lines, const PlotOptions& o) {
-  Area a{{o.log_x},
-         {o.log_y},
-         o.log_y ? 76. : 64.,
-         o.width - (o.legend ? 140. : 110.),
-         o.spans.empty() ? 36. : 62.,
-         o.height - 48.};
+  double beside = o.legend ? 140 : 110;
+  for (const Line& l : lines) {
+    beside = std::max(beside, (o.legend ? 36 : 10) + kLetter * double(l.label.size()));
+  }
+  Area a{
+      {o.log_x},     {o.log_y}, o.log_y ? 76. : 64., o.width - beside, o.spans.empty() ? 36. : 62.,
+      o.height - 48.};
   bool points = false;
   for (const Line& l : lines) {
     points |= l.points;

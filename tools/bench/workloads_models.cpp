@@ -64,8 +64,8 @@ std::shared_ptr<Training<Model>> start(std::unique_ptr<Model> model) {
 struct Perceptron : nn::Module {
   nn::ModuleList layers;
 
-  explicit Perceptron(const Shape& widths) {
-    for (int i = 0; i + 1 < widths.rank(); ++i) {
+  explicit Perceptron(const std::vector<int64_t>& widths) {
+    for (size_t i = 0; i + 1 < widths.size(); ++i) {
       layers.append(nn::Linear({.in = widths[i], .out = widths[i + 1]}));
     }
     add("layers", layers);
@@ -79,13 +79,13 @@ struct Perceptron : nn::Module {
 };
 
 // Three products a layer; the first has no gradient of its input.
-double perceptron_flops(const Shape& widths, int64_t batch) {
+double perceptron_flops(const std::vector<int64_t>& widths, int64_t batch) {
   double products = -double(widths[0] * widths[1]);
-  for (int i = 0; i + 1 < widths.rank(); ++i) products += 3 * double(widths[i] * widths[i + 1]);
+  for (size_t i = 0; i + 1 < widths.size(); ++i) products += 3 * double(widths[i] * widths[i + 1]);
   return 2 * double(batch) * products;
 }
 
-Workload perceptron(const Shape& widths, int64_t batch, bool adam, DType dtype) {
+Workload perceptron(const std::vector<int64_t>& widths, int64_t batch, bool adam, DType dtype) {
   auto t = start(std::make_unique<Perceptron>(widths));
   const auto parameters = t->model->named_parameters();
   if (adam) {
@@ -253,7 +253,7 @@ std::unique_ptr<Workload> model_workload(const std::string& name, DType dtype) {
 }
 
 Workload mlp_workload(const MlpSize& s) {
-  Shape widths = {784};
+  std::vector<int64_t> widths = {784};
   for (int64_t i = 0; i < s.depth; ++i) widths.push_back(s.width);
   widths.push_back(10);
   return perceptron(widths, s.batch, true, DType::f32);

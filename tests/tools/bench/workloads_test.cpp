@@ -100,5 +100,10 @@ TEST(Scaling, exponents_are_those_of_powers) {
   EXPECT_THROW(measure_scaling({.models = {"lstm"}}), ValueError);
 }
 
+TEST(Scaling, perceptrons_may_be_deep) {
+  const Workload w = mlp_workload({.batch = 2, .width = 4, .depth = 32});
+  EXPECT_TRUE(std::isfinite(step_values(w, 1).front()));
+}
+
 }  // namespace
 }  // namespace cutaway::tools
