@@ -17,7 +17,7 @@ namespace cutaway::haste {
 //   random    dealt at random
 //   freq      in order of frequency
 enum class Grouping : uint8_t { semantic, greedy, two_stage, random, freq };
-inline constexpr int64_t kGreedyMost = 65536;
+inline constexpr int64_t kGreedyMost = 32768;
 // Raises ValueError with the names there are.
 Grouping grouping_from(const std::string& name);
 const char* grouping_name(Grouping grouping);
