@@ -5,6 +5,7 @@
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/io/pack.h>
+#include <cutaway/models/haste/checkpoint.h>
 #include <cutaway/models/haste/inspect.h>
 #include <cutaway/models/haste/metrics.h>
 #include <cutaway/models/haste/sets.h>
@@ -21,6 +22,7 @@ struct DataArgs {
   std::string split = "source", to = "sparse", folder;
   bool packed = false;
   haste::GroupingOptions grouping;
+  std::string trained;  // folder of a run
   std::string method = "semantic", order = "frequent", label;
   int64_t show = 10, words = 8;
   bool inspect = false;
@@ -31,7 +33,7 @@ void add_set_options(CLI::App& c, DataArgs& a) {
   c.add_option("--data", a.set.name,
                "synth, debian-deps, debian-tags, debian-sample, debian-sample-tags, wordnet, "
                "wordnet-sample, a folder, or a sparse text file")
-      ->required();
+      ->capture_default_str();
   c.add_option("--test", a.set.test, "Sparse text file of test samples");
   c.add_option("--filter", a.set.filter, "Pairs \"row label\" that evaluation ignores");
   c.add_option("--split", a.split, "Debian: what stays on one side")
@@ -86,6 +88,16 @@ std::string name_of(const std::vector<std::string>& names, int32_t i, const char
   return names.empty() ? fmt::format("{} {}", kind, i) : names[size_t(i)];
 }
 
+void print_features(const haste::XmcData& train, const std::vector<haste::SharedFeature>& all) {
+  std::vector<std::string> shown;
+  for (const auto& f : all) {
+    std::vector<std::string> words;
+    for (const int32_t w : f.words) words.push_back(name_of(train.words, w, "feature"));
+    shown.push_back(fmt::format("{} ({})", f.feature, fmt::join(words, " ")));
+  }
+  fmt::print("  shared  {}\n", fmt::join(shown, ", "));
+}
+
 void print_group(const haste::XmcData& train, const haste::GroupView& g) {
   std::vector<std::string> words, labels;
   for (const auto& w : g.words) {
@@ -138,25 +150,59 @@ std::vector<int64_t> chosen(const DataArgs& a, const haste::XmcData& train,
   return groups;
 }
 
+// The set, the order of its labels, and the model when a run is given.
+struct Grouped {
+  haste::XmcSet set;
+  haste::LabelOrder order;
+  std::unique_ptr<haste::Model> model;
+};
+
+Grouped grouped(DataArgs& a) {
+  Grouped g;
+  if (a.trained.empty()) {
+    g.set = opened(a);
+    a.grouping.method = haste::grouping_from(a.method);
+    a.grouping.seed = a.common.seed;
+    g.order = haste::order_labels(g.set.train, a.grouping);
+    return g;
+  }
+  apply_common(a.common);
+  const haste::RunOptions o = haste::load_options(a.trained + "/config.json");
+  haste::check_options(o);
+  const haste::Weights weights = haste::load_weights(a.trained + "/checkpoint/best.safetensors");
+  g.set = haste::open_set(haste::set_of(o));
+  haste::check_fits(weights, g.set);
+  g.order = weights.order;
+  g.model = haste::model_of(o, weights);
+  a.method = o.grouping + ", as trained,";
+  a.grouping.group = g.order.group;
+  a.grouping.head_ratio = o.head_ratio;
+  a.grouping.seed = o.seed;
+  return g;
+}
+
 int groups(DataArgs& a) {
-  const haste::XmcSet set = opened(a);
-  a.grouping.method = haste::grouping_from(a.method);
-  a.grouping.seed = a.common.seed;
-  const haste::LabelOrder order = haste::order_labels(set.train, a.grouping);
-  const haste::Cohesion cohesion = haste::order_cohesion(set.train, order, a.grouping);
+  const Grouped g = grouped(a);
+  const haste::XmcData& train = g.set.train;
+  const haste::LabelOrder& order = g.order;
+  const haste::Cohesion cohesion = haste::order_cohesion(train, order, a.grouping);
   haste::GroupingOptions dealt = a.grouping;
   dealt.method = haste::Grouping::random;
-  const haste::LabelOrder by_chance = haste::order_labels(set.train, dealt);
+  const haste::LabelOrder by_chance = haste::order_labels(train, dealt);
   fmt::print(
       "{} labels in the head, {} in {} groups of {}, {} without a sample\n"
       "cohesion (mean cosine of a label to the mean of its group): {} {:.3f}, random {:.3f}\n",
       order.head, order.seen - order.head, cohesion.group.size(), order.group,
       int64_t(order.label.size()) - order.seen, a.method, cohesion.mean,
-      haste::order_cohesion(set.train, by_chance, a.grouping).mean);
+      haste::order_cohesion(train, by_chance, a.grouping).mean);
   if (!a.inspect && a.label.empty()) return 0;
-  for (const auto& g :
-       haste::view_groups(set.train, order, chosen(a, set.train, order, cohesion), a.words)) {
-    print_group(set.train, g);
+  const std::vector<int64_t> numbers = chosen(a, train, order, cohesion);
+  std::vector<std::vector<haste::SharedFeature>> shared;
+  if (g.model) shared = haste::shared_features(*g.model, train.num_features(), numbers);
+  const auto views = haste::view_groups(train, order, numbers, a.words);
+  for (size_t i = 0; i < views.size(); ++i) {
+    print_group(train, views[i]);
+    if (g.model) print_features(train, shared[i]);
   }
   return 0;
 }
@@ -183,7 +229,8 @@ void add_xmc_groups(CLI::App& xmc, int& status) {
   c->footer(
       "Examples:\n"
       "  cutaway xmc groups --data debian-sample --inspect\n"
-      "  cutaway xmc groups --data debian-deps --label libkf5coreaddons5");
+      "  cutaway xmc groups --data debian-deps --label libjs-jquery-tablesorter\n"
+      "  cutaway xmc groups --run runs/deps --inspect");
   add_set_options(*c, *a);
   c->add_option("--grouping", a->method, "semantic, greedy, two-stage, random or freq")
       ->capture_default_str();
@@ -198,6 +245,8 @@ void add_xmc_groups(CLI::App& xmc, int& status) {
       ->capture_default_str();
   c->add_option("--words", a->words, "Words of a group")->capture_default_str();
   c->add_option("--label", a->label, "Show the group of this label");
+  c->add_option("--run", a->trained,
+                "The groups of this trained run, with the features they share");
   c->callback([a, &status] { status = guarded([&] { return groups(*a); }); });
 }
 

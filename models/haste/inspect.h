@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <cutaway/models/haste/grouping.h>
+#include <cutaway/models/haste/model.h>
 
 namespace cutaway::haste {
 
@@ -27,6 +28,18 @@ struct GroupView {
 // one that is not there.
 std::vector<GroupView> view_groups(const XmcData& train, const LabelOrder& order,
                                    const std::vector<int64_t>& numbers, int64_t words = 8);
+
+// A feature of the encoder that a group reads: its slot's score and the words that raise it most.
+struct SharedFeature {
+  int32_t feature = 0;         // of the tail's features
+  double score = 0;            // mean of |W| over the rows of the group
+  std::vector<int32_t> words;  // by the feature's value for a text of this word alone
+};
+// The `count` features of highest score of each group in `numbers`, with `words` words each.
+// ValueError unless the model has a group-shared tail; IndexError for groups that are not there.
+std::vector<std::vector<SharedFeature>> shared_features(Model& model, int64_t words_known,
+                                                        const std::vector<int64_t>& numbers,
+                                                        int64_t count = 6, int64_t words = 3);
 
 // Cohesion of the groups of an order, by the embeddings that the options give.
 Cohesion order_cohesion(const XmcData& train, const LabelOrder& order,

@@ -93,6 +93,17 @@ TEST_F(XmcDataCommand, groups_show_words_and_labels_that_belong_together) {
   EXPECT_TRUE(found) << text_;
 }
 
+TEST_F(XmcDataCommand, groups_of_a_run_show_the_features_they_share) {
+  const std::string train = "train --data debian-sample --limit 600 --epochs 1 --hidden 64 --quiet";
+  ASSERT_EQ(run(train + " --out shared"), 0) << text_;
+  ASSERT_EQ(run("groups --run shared --inspect --show 3"), 0) << text_;
+  says("semantic, as trained, 0.");
+  says("\n  shared  ");
+  ASSERT_EQ(run(train + " --layer dense --out dense"), 0) << text_;
+  refuses("groups --run dense --inspect", "shares no features within groups");
+  refuses("groups --run nowhere", "nowhere/config.json");
+}
+
 TEST_F(XmcDataCommand, bad_input_is_refused_with_one_complaint) {
   refuses("groups --data nothing", "there is no set \"nothing\"");
   refuses("groups --data debian-sample --grouping best", "there is no grouping \"best\"");

@@ -47,6 +47,46 @@ TEST(HasteInspect, cohesion_of_an_order_is_that_of_its_groups) {
   EXPECT_NEAR(order_cohesion(data, order_labels(data, options), options).mean, 1.0, 1e-5);
 }
 
+TEST(HasteInspect, shared_features_are_those_of_the_group_with_the_words_that_raise_them) {
+  RunOptions o;
+  o.hidden = 32;
+  o.features = "shared";
+  o.fan_in = 16;
+  o.group = 4;
+  Model model(o, {.words = 10, .labels = 12, .head = 4, .prior = std::vector<double>(12, 0.1)});
+  const auto shared = shared_features(model, 10, {1}, 5, 2);
+  ASSERT_EQ(shared[0].size(), 5u);
+  Csr each;
+  each.cols = 10;
+  for (int32_t w = 0; w < 10; ++w) {
+    each.index.push_back(w);
+    each.value.push_back(1.f);
+    each.start.push_back(w + 1);
+  }
+  const std::vector<int64_t> all = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const Tensor x = model.features(make_batch(each, all)).tail.contiguous();
+  const int32_t* slots = model.tail().index().data<int32_t>() + 16;
+  double before = 1e9;
+  for (const SharedFeature& f : shared[0]) {
+    const auto at = std::find(slots, slots + 16, f.feature);
+    ASSERT_NE(at, slots + 16);
+    double mean = 0;  // of |W| over the rows 4 … 7 of the tail
+    for (int64_t l = 4; l < 8; ++l) {
+      mean += std::fabs(model.tail().weight().data<float>()[l * 16 + (at - slots)]) / 4;
+    }
+    EXPECT_NEAR(f.score, mean, 1e-6);
+    EXPECT_LE(f.score, before);
+    before = f.score;
+    const float* row = x.data<float>() + f.feature * 10;
+    ASSERT_EQ(f.words.size(), 2u);
+    EXPECT_EQ(row[f.words[0]], *std::max_element(row, row + 10));
+  }
+  EXPECT_THROW(shared_features(model, 10, {2}), IndexError);
+  o.layer = "dense";
+  Model dense(o, {.words = 10, .labels = 12, .head = 4, .prior = std::vector<double>(12, 0.1)});
+  EXPECT_THROW(shared_features(dense, 10, {0}), ValueError);
+}
+
 TEST(HasteConvert, every_layout_reads_back_as_the_set) {
   const XmcSet set = open_set({.name = "debian-sample", .debian = {.limit = 400}});
   const std::string folder =
