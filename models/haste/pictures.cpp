@@ -21,6 +21,20 @@ report::Line by_epoch(const std::vector<EpochRow>& rows, const std::string& labe
   return line;
 }
 
+// Names that fit beside a bar.
+std::string short_name(std::string name) {
+  for (const auto& [from, to] : {std::pair{".exp_avg_sq", " v"},
+                                 {".exp_avg", " m"},
+                                 {".weight", ""},
+                                 {"encoder.", ""},
+                                 {"adam.", ""},
+                                 {".momentum", " momentum"}}) {
+    const size_t at = name.find(from);
+    if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
+  }
+  return name;
+}
+
 }  // namespace
 
 std::string precision_plot(const std::vector<EpochRow>& rows) {
@@ -34,10 +48,7 @@ std::string precision_plot(const std::vector<EpochRow>& rows) {
 std::string loss_plot(const std::vector<EpochRow>& rows) {
   return report::line_plot(
       {by_epoch(rows, "training loss", [](const EpochRow& r) { return r.loss; })},
-      {.title = "Loss of a sample, summed over labels",
-       .x_label = "epoch",
-       .y_label = "nats",
-       .log_y = true});
+      {.title = "Loss of a sample, summed over labels", .x_label = "epoch", .y_label = "nats"});
 }
 
 std::string rewired_plot(const std::vector<EpochRow>& rows) {
@@ -61,12 +72,17 @@ std::string decile_plot(const Metrics& m) {
 }
 
 std::string memory_plot(const std::vector<std::pair<std::string, int64_t>>& memory) {
+  int64_t most = 0;
+  for (const auto& [name, bytes] : memory) most = std::max(most, bytes);
   std::vector<report::Bar> bars;
   for (const auto& [name, bytes] : memory) {
-    if (bytes < 1024) continue;
-    bars.push_back({.label = name, .detail = bytes_text(bytes), .value = double(bytes) / 1048576});
+    if (bytes * 500 < most) continue;
+    bars.push_back(
+        {.label = short_name(name), .detail = bytes_text(bytes), .value = double(bytes) / 1048576});
   }
-  return report::bar_chart(bars, {.title = "Memory by tensor", .x_label = "MiB"});
+  return report::bar_chart(
+      bars,
+      {.title = "Memory by tensor", .subtitle = "m and v: moments of Adam", .x_label = "MiB"});
 }
 
 std::string compare_plot(const std::vector<Compared>& layers, const std::string& title,

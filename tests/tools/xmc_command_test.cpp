@@ -1,0 +1,147 @@
+// cutaway xmc train, eval and predict as a shell starts them: the commands of docs/haste.md at
+// small scale, a run that is stopped and goes on, and what bad input is told.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <cutaway/core/text.h>
+#include <tests/paths.h>
+
+namespace cutaway {
+namespace {
+namespace fs = std::filesystem;
+
+class XmcCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / fmt::format("cutaway_xmc_{}", ::getpid());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  int run(const std::string& arguments, const std::string& input = "/dev/null") {
+    const std::string all = fmt::format(
+        "cd {} && CUTAWAY_SAMPLES={}/datasets/samples {} xmc {} --threads 1 <{} >log 2>&1",
+        shell_quoted(folder_.string()), shell_quoted(kSourceDir), shell_quoted(kCommand), arguments,
+        input);
+    const int status = std::system(all.c_str());
+    text_ = read("log");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream in(folder_ / name, std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+  void write(const std::string& name, const std::string& content) {
+    std::ofstream(folder_ / name) << content;
+  }
+  void says(const std::string& piece) {
+    EXPECT_NE(text_.find(piece), std::string::npos) << piece << " is not in\n" << text_;
+  }
+  // Status 2, and one line that holds `piece`.
+  void refuses(const std::string& arguments, const std::string& piece) {
+    EXPECT_EQ(run(arguments), 2) << arguments << "\n" << text_;
+    says(piece);
+    EXPECT_EQ(std::count(text_.begin(), text_.end(), '\n'), 1) << text_;
+  }
+
+  fs::path folder_;
+  std::string text_;
+};
+
+const std::string kSmall =
+    "train --data synth --labels 128 --samples 300 --vocabulary 300 --hidden 64 --fan-in 16 "
+    "--batch 32 --epochs 2 --rewire-interval 5 --quiet ";
+
+TEST_F(XmcCommand, train_eval_predict) {
+  ASSERT_EQ(run("train --data debian-sample --hidden 64 --fan-in 16 --epochs 2 --lr-enc 3e-3 "
+                "--out run"),
+            0)
+      << text_;
+  for (const char* piece : {"epoch   2", "P@1,3,5", "head (", "tail.index", "together", "report"}) {
+    says(piece);
+  }
+  for (const char* name :
+       {"config.json", "metrics.csv", "report.html", "labels.txt", "vectorizer.tsv",
+        "checkpoint/best.safetensors", "checkpoint/last.safetensors", "plots/precision.svg",
+        "plots/loss.svg", "plots/deciles.svg", "plots/memory.svg", "plots/rewired.svg"}) {
+    EXPECT_TRUE(fs::exists(folder_ / "run" / name)) << name;
+  }
+  const std::string metrics = read("run/metrics.csv");
+  EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 3) << metrics;
+  ASSERT_EQ(run("eval --run run"), 0) << text_;
+  says("PSP");
+  write("descriptions", "python library to read yaml files\n\nqqqq\n");
+  ASSERT_EQ(run("predict --run run --topk 3", "descriptions"), 0) << text_;
+  says("python3");
+  says("words read: ");
+  says("no word of this is known");
+  ASSERT_EQ(run("predict --run run --topk 2 --text 'perl module'"), 0) << text_;
+  EXPECT_EQ(std::count(text_.begin(), text_.end(), '%'), 2) << text_;
+  refuses("train --data debian-sample --out run", "--resume");
+}
+
+TEST_F(XmcCommand, a_stopped_run_goes_on_to_the_same_bytes) {
+  ASSERT_EQ(run(kSmall + "--out whole"), 0) << text_;
+  ASSERT_EQ(run(kSmall + "--out parts --stop-after 7"), 0) << text_;
+  says("xmc train --resume parts");
+  ASSERT_EQ(run("train --resume parts --quiet --stop-after 6"), 0) << text_;
+  ASSERT_EQ(run("train --resume parts --quiet"), 0) << text_;
+  for (const char* name : {"/checkpoint/last.safetensors", "/checkpoint/best.safetensors"}) {
+    EXPECT_EQ(read(std::string("whole") + name), read(std::string("parts") + name)) << name;
+  }
+  // Everything but seconds is the same in metrics.csv.
+  const auto without_seconds = [](std::string text) {
+    std::string kept;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) kept += line.substr(0, line.rfind(',')) + "\n";
+    return kept;
+  };
+  EXPECT_EQ(without_seconds(read("whole/metrics.csv")), without_seconds(read("parts/metrics.csv")));
+  // Another order of labels: the groups of another method.
+  std::string config = read("parts/config.json");
+  const size_t at = config.find("\"semantic\"");
+  ASSERT_NE(at, std::string::npos);
+  write("parts/config.json", config.replace(at, 10, "\"random\""));
+  refuses("train --resume parts --quiet", "another order of labels");
+}
+
+TEST_F(XmcCommand, bad_options) {
+  refuses(kSmall + "--rewire-fraction 1.5", "--rewire-fraction");
+  refuses("train --fan-in 24", "take 32");
+  refuses("train --fan-in 160 --hidden 256", "128 features that the tail reads");
+  refuses("train --group 0", "--group");
+  refuses("train --head-ratio 1", "[0, 1)");
+  refuses("train --layer thick", "--layer must be one of");
+  refuses("train --grouping alphabetical", "alphabetical");
+  refuses("train --rewire-score grad --momentum 0", "--momentum 0.9");
+  refuses("train --data nowhere.txt", "nowhere.txt");
+  refuses("predict --run nowhere", "holds no trained run");
+  refuses("eval --run nowhere", "nowhere");
+}
+
+TEST_F(XmcCommand, bad_data) {
+  write("good.txt", "2 3 2\n0 0:1 1:0.5\n1 2:1\n");
+  const std::string tail = " --hidden 64 --fan-in 16 --epochs 1 --quiet";
+  write("nan.txt", "1 3 2\n0 0:nan\n");
+  refuses("train --data nan.txt --test good.txt" + tail, "nan.txt:2");
+  write("label.txt", "1 3 2\n7 0:1\n");
+  refuses("train --data label.txt --test good.txt" + tail, "label.txt:2");
+  write("feature.txt", "1 3 2\n0 9:1\n");
+  refuses("train --data feature.txt --test good.txt" + tail, "feature.txt:2");
+  write("count.txt", "5 3 2\n0 0:1\n");
+  refuses("train --data count.txt --test good.txt" + tail, "count.txt");
+  write("empty.txt", "0 3 2\n");
+  refuses("train --data good.txt --test empty.txt" + tail, "empty");
+}
+
+}  // namespace
+}  // namespace cutaway
