@@ -17,9 +17,8 @@ constexpr uint64_t kInitStream = 11, kDropoutStream = 12, kRewireStream = 13;
 
 OutputKind kind_of(const std::string& layer) {
   if (layer == "ffi") return OutputKind::ffi;
-  if (layer == "dense") return OutputKind::dense;
+  if (layer == "dense" || layer == "bottleneck") return OutputKind::dense;
   if (layer == "block") return OutputKind::block;
-  if (layer == "bottleneck") return OutputKind::bottleneck;
   return OutputKind::haste;
 }
 
@@ -89,14 +88,23 @@ Model::Model(const RunOptions& o, const ModelSizes& sizes)
     project_->weight.copy_(randn(project_->weight.sizes(), {}, &init) /
                            std::sqrt(double(o.hidden)));
   }
+  if (o.layer == "bottleneck") {
+    bottleneck_ = std::make_unique<nn::Linear>(
+        nn::LinearOptions{.in = branches_.tail_width, .out = o.fan_in});
+    NoGradGuard off;
+    bottleneck_->weight.copy_(randn(bottleneck_->weight.sizes(), {}, &init) /
+                              std::sqrt(double(branches_.tail_width)));
+    bottleneck_->bias.zero_();
+  }
   if (sizes.head > 0) head_ = make_layer(OutputKind::dense, 0, sizes.head, branches_.head_width);
-  tail_ = make_layer(kind_of(o.layer), sizes.head, sizes.labels - sizes.head, branches_.tail_width);
+  const int64_t inputs = bottleneck_ ? o.fan_in : branches_.tail_width;
+  tail_ = make_layer(kind_of(o.layer), sizes.head, sizes.labels - sizes.head, inputs);
   if (o.aux_weight > 0) {
     const int64_t groups =
         o.aux_groups > 0 ? std::min(o.aux_groups, sizes.labels) : (sizes.labels + 15) / 16;
     meta_ = std::make_unique<OutputLayer>(OutputOptions{.kind = OutputKind::dense,
                                                         .labels = groups,
-                                                        .features = branches_.tail_width,
+                                                        .features = inputs,
                                                         .seed = o.seed + 2,
                                                         .momentum = o.momentum > 0});
   }
@@ -130,6 +138,7 @@ std::unique_ptr<OutputLayer> Model::make_layer(OutputKind kind, int64_t first, i
 nn::NamedTensors Model::encoder_parameters() const {
   nn::NamedTensors list = encoder_->named_parameters();
   if (project_) append(list, "project.", project_->named_parameters());
+  if (bottleneck_) append(list, "bottleneck.", bottleneck_->named_parameters());
   return list;
 }
 
@@ -144,12 +153,19 @@ Tensor Model::branch(const Tensor& h, int64_t begin, int64_t width, double p) {
   return x.t().contiguous();
 }
 
+Tensor Model::tail_branch(const Tensor& h, double p) {
+  if (!bottleneck_) return branch(h, branches_.tail_begin, branches_.tail_width, p);
+  Tensor x = h.slice(1, branches_.tail_begin, branches_.tail_begin + branches_.tail_width);
+  if (p > 0) x = dropout(x, p, &random_);
+  return (*bottleneck_)(x).t().contiguous();
+}
+
 double Model::step(const Batch& batch, const Csr& labels, const StepOptions& o) {
   const Branches& b = branches_;
   const Tensor h = encode(batch);
-  Tensors x = {branch(h, b.tail_begin, b.tail_width, options_.dropout)};
+  Tensors x = {tail_branch(h, options_.dropout)};
   // Shared features have one dropout, private ones each their own.
-  const bool shared = b.head_begin == b.tail_begin && b.head_width == b.tail_width;
+  const bool shared = !bottleneck_ && b.head_begin == b.tail_begin && b.head_width == b.tail_width;
   if (head_ && !shared) {
     x.push_back(branch(h, b.head_begin, b.head_width, options_.head_dropout));
   }
@@ -189,9 +205,8 @@ double Model::step(const Batch& batch, const Csr& labels, const StepOptions& o) 
 Model::Features Model::features(const Batch& batch) {
   NoGradGuard off;
   const Branches& b = branches_;
-  const Tensor h = encode(batch).t().contiguous();
-  return {h.slice(0, b.tail_begin, b.tail_begin + b.tail_width),
-          h.slice(0, b.head_begin, b.head_begin + b.head_width)};
+  const Tensor h = encode(batch);
+  return {tail_branch(h, 0), branch(h, b.head_begin, b.head_width, 0)};
 }
 
 Tensor Model::scores(const Features& x, int64_t first, int64_t count) {

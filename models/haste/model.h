@@ -73,7 +73,8 @@ class Model {
                                           int64_t width) const;
   nn::NamedTensors encoder_parameters() const;
   Tensor encode(const Batch& batch);
-  // Columns of h with dropout, transposed.
+  // Columns of h with dropout, for the tail through the bottleneck, if any; transposed.
+  Tensor tail_branch(const Tensor& h, double dropout);
   Tensor branch(const Tensor& h, int64_t begin, int64_t width, double dropout);
 
   RunOptions options_;
@@ -82,6 +83,9 @@ class Model {
   Generator random_;  // of dropout
   std::unique_ptr<Encoder> encoder_;
   std::unique_ptr<nn::Linear> project_;  // --features proj: P_tail and P_head side by side
+  // --layer bottleneck: H → F before a dense tail. It belongs to the encoder: SGD at the rate of
+  // the output layers, over sums of all labels, would let it diverge.
+  std::unique_ptr<nn::Linear> bottleneck_;
   std::unique_ptr<OutputLayer> head_, tail_, meta_;
   std::vector<std::unique_ptr<optim::AdamW>> adam_;  // with decay, and without for vectors
 };
