@@ -25,6 +25,9 @@ struct Csr {
   }
 };
 
+// Features or labels that a file may have.
+inline constexpr int64_t kMostColumns = int64_t(1) << 27;
+
 // Adds a row; its (index, value) pairs are sorted, and values of an index met twice are added.
 void add_row(Csr& matrix, std::vector<std::pair<int32_t, float>>& entries);
 // The rows with these numbers, in this order.

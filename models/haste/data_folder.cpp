@@ -14,8 +14,6 @@ namespace cutaway::haste {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr int64_t kMost = int64_t(1) << 30;  // labels
-
 // The first of the names that is there, plain or .gz; empty when none is.
 std::string found(const std::string& folder, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -71,8 +69,8 @@ Csr read_labels(const std::string& path) {
       const std::string_view piece = cut(line, ' ');
       int64_t label = -1;
       if (piece.empty()) continue;
-      if (!Lines::number(piece, label) || label < 0 || label >= kMost) {
-        lines.fail("need labels 0 … 2^30 − 1; got " + Lines::shown(piece));
+      if (!Lines::number(piece, label) || label < 0 || label >= kMostColumns) {
+        lines.fail("need labels 0 … 2^27 − 1; got " + Lines::shown(piece));
       }
       own.push_back(int32_t(label));
     }
@@ -111,8 +109,8 @@ XmcData read_json(const std::string& path) {
     own.clear();
     for (size_t i = 0; i < list->size(); ++i) {
       const double label = (*list)[i];
-      if (!(label >= 0 && label < double(kMost)) || label != std::floor(label)) {
-        lines.fail(fmt::format("label {} is not 0 … 2^30 − 1", label));
+      if (!(label >= 0 && label < double(kMostColumns)) || label != std::floor(label)) {
+        lines.fail(fmt::format("label {} is not 0 … 2^27 − 1", label));
       }
       if (!relevance || (*relevance)[i] > 0) own.push_back(int32_t(label));
     }

@@ -28,6 +28,11 @@ Header read_header(Lines& lines, std::string_view line) {
                  Lines::shown(piece));
     }
   }
+  // A header alone must not ask for more memory than there is.
+  if (std::max(h.features, h.labels) > kMostColumns) {
+    lines.fail(fmt::format("{} features and {} labels; need at most {} of each", h.features,
+                           h.labels, kMostColumns));
+  }
   if (line.find_first_not_of(' ') != std::string_view::npos) {
     lines.fail("the first line has more than three counts: " + Lines::shown(line));
   }

@@ -18,6 +18,8 @@ def sparse_cases():
     yield "count_negative", b"-1 4 5\n", "three counts"
     yield "count_huge", b"99999999999999999999 4 5\n", "three counts"
     yield "count_above_2_to_31", b"4294967296 4 5\n", "three counts"
+    yield "too_many_features", b"1 2000000000 5\n0 0:1\n", ":1: 2000000000 features"
+    yield "too_many_labels", b"1 5 2000000000\n0 0:1\n", "2000000000 labels; need at most"
     yield "too_few_lines", b"3 4 5\n0 0:1\n", "ends after 1 samples, the header gives 3"
     yield "too_many_lines", b"1 4 5\n0 0:1\n0 0:1\n", ":3: more lines than the 1 samples"
     yield "label_too_large", b"1 4 5\n5 0:1\n", ":2: label 5 is out of range"

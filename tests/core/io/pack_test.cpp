@@ -46,7 +46,7 @@ TEST(Lz4, a_file_larger_than_allowed_is_refused) {
 
 TEST(Gzip, packed_bytes_come_back_and_are_the_same_each_time) {
   std::string text;
-  for (int i = 0; i < 300000; ++i) text += char('a' + i * i % 23);
+  for (int i = 0; i < 300000; ++i) text += char('a' + int64_t(i) * i % 23);
   const Bytes packed = gzip(bytes_of(text));
   EXPECT_LT(packed.size(), text.size() / 2);
   EXPECT_EQ(gunzip(packed, "x", 1 << 20), bytes_of(text));
