@@ -9,6 +9,8 @@
   X(attention_half)              \
   X(conv)                        \
   X(extreme)                     \
+  X(group_shared)                \
+  X(group_shared_half)           \
   X(index)                       \
   X(index_reduce)                \
   X(loss)                        \

@@ -3,6 +3,7 @@
 
 #include <cutaway/core/kernels/attention.h>
 #include <cutaway/core/kernels/conv.h>
+#include <cutaway/core/kernels/group_shared.h>
 #include <cutaway/core/kernels/index.h>
 #include <cutaway/core/kernels/loss.h>
 #include <cutaway/core/kernels/matmul.h>
@@ -44,6 +45,7 @@ TEST(CudaTables, EveryTypeOfTheCpuHasACudaKernel) {
   for (const auto* k : {&conv_forward, &conv_input_grad, &conv_weight_grad}) {
     compare_row(*k, {DType::bf16});
   }
+  expect_types_of_cpu(group_shared_forward, group_shared_weight_grad, group_shared_input_grad);
   expect_types_of_cpu(index_bounds, gather, scatter, scatter_reduce, take_rows, put_rows,
                       reduce_rows, nonzero);
   expect_types_of_cpu(cross_entropy, cross_entropy_backward);
