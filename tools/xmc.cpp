@@ -285,6 +285,7 @@ void add_xmc(CLI::App& app, int& status) {
   p->add_option("--text", a->text, "Answer this and end");
   add_xmc_convert(*c, status);
   add_xmc_groups(*c, status);
+  add_xmc_bench(*c, status);
 }
 
 }  // namespace cutaway::tools

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include <cutaway/core/cpu/group_own.h>
 #include <cutaway/core/cpu/group_tile.h>
 #include <cutaway/core/cpu/scratch.h>
 #include <cutaway/core/kernels/group_shared.h>
@@ -48,10 +49,13 @@ int64_t group_grain(const GroupSharedShape& s) {
   return std::max<int64_t>(1, kGrain * 16 / std::max<int64_t>(work, 1));
 }
 
+// Two vectors: groups of 16, 32 and 64 labels are whole numbers of their tiles.
+constexpr int kForwardVectors = 2;
+
 template <class X, class W>
 void forward(const GroupSharedForwardArgs& a) {
   using T = Computed<X>;
-  constexpr int64_t kWidth = kPanelWidth<T>;
+  constexpr int64_t kWidth = kForwardVectors * kVectorLanes<T>;
   const X* x = static_cast<const X*>(a.x);
   const X* bias = static_cast<const X*>(a.bias);
   X* z = static_cast<X*>(a.z);
@@ -61,10 +65,19 @@ void forward(const GroupSharedForwardArgs& a) {
     for (int64_t k = begin; k < end; ++k) {
       const int64_t first = k * a.group, labels = std::min(a.group, a.labels - first);
       const T* weight = weights_of<T, W>(a, a.weight, first, labels, room.get());
+      if constexpr (std::is_same_v<X, T>) {
+        if (a.group == 1) {
+          own_forward(
+              a.batch, a.fan_in, weight, bias ? bias[k] : T(0), x, a.x_row,
+              [&](int64_t j) { return row(k, j); }, z + k * a.z_row);
+          continue;
+        }
+      }
       for (int64_t b = 0; b < a.batch; b += kWidth) {
         const int64_t left = a.batch - b;
-        const int64_t vectors = std::min<int64_t>(kPanelVectors, (left - 1) / kVectorLanes<T> + 1);
-        with_vectors(vectors, [&](auto count) {
+        const int64_t vectors =
+            std::min<int64_t>(kForwardVectors, (left - 1) / kVectorLanes<T> + 1);
+        with_vectors<kForwardVectors>(vectors, [&](auto count) {
           constexpr int V = count, kStep = V * kVectorLanes<T>;
           for (int64_t j = 0; j < a.fan_in; ++j) {
             load_padded<V>(x + row(k, j) * a.x_row + b, left, panel.get() + j * kStep);
@@ -101,6 +114,14 @@ struct WeightGrad {
         sums(round_up(args.fan_in, kL) * padded),
         bias(padded) {}
 
+  void turn(const T* dz, int64_t row, int64_t labels) const {
+    for (int64_t l = 0; l < labels; l += kL) {
+      for (int64_t i = 0; i < kWidth; i += kL) {
+        turn_square(dz + l * row + i, row, labels - l, turned.get() + i * padded + l, padded);
+      }
+    }
+  }
+
   void add_panel(int64_t k, int64_t first, int64_t labels, int64_t b) const {
     const Rows row{a};
     const int64_t left = a.batch - b;
@@ -108,17 +129,20 @@ struct WeightGrad {
       load_padded<kPanelVectors>(static_cast<const X*>(a.x) + row(k, j) * a.x_row + b, left,
                                  panel.get() + j * kWidth);
     }
-    for (int64_t l = 0; l < labels; ++l) {
-      load_padded<kPanelVectors>(static_cast<const X*>(a.dz) + (first + l) * a.z_row + b, left,
-                                 rows.get() + l * kWidth);
-    }
-    const int64_t depth = std::min(left, kWidth);
-    for (int64_t l = 0; l < labels; l += kL) {
-      for (int64_t i = 0; i < kWidth; i += kL) {
-        turn_square(rows.get() + l * kWidth + i, kWidth, labels - l, turned.get() + i * padded + l,
-                    padded);
+    const X* dz = static_cast<const X*>(a.dz) + first * a.z_row + b;
+    if constexpr (std::is_same_v<X, T>) {
+      if (left >= kWidth) {
+        turn(dz, a.z_row, labels);
+        dz = nullptr;
       }
     }
+    if (dz) {
+      for (int64_t l = 0; l < labels; ++l) {
+        load_padded<kPanelVectors>(dz + l * a.z_row, left, rows.get() + l * kWidth);
+      }
+      turn(rows.get(), kWidth, labels);
+    }
+    const int64_t depth = std::min(left, kWidth);
     for (int64_t l = 0; l < labels; l += kWidth) {
       with_vectors(std::min<int64_t>(kPanelVectors, (padded - l) / kL), [&](auto count) {
         constexpr int V = count;
@@ -168,7 +192,23 @@ struct WeightGrad {
 };
 
 template <class X>
+void own_weight_grads(const GroupSharedWeightGradArgs& a) {
+  const Rows row{a};
+  parallel_for(a.labels, group_grain(a), [&](int64_t begin, int64_t end) {
+    for (int64_t l = begin; l < end; ++l) {
+      const X sum = own_weight_grad(
+          a.batch, a.fan_in, static_cast<const X*>(a.dz) + l * a.z_row, static_cast<const X*>(a.x),
+          a.x_row, [&](int64_t j) { return row(l, j); }, static_cast<X*>(a.dweight) + l * a.fan_in);
+      if (a.dbias) static_cast<X*>(a.dbias)[l] = sum;
+    }
+  });
+}
+
+template <class X>
 void weight_grad(const GroupSharedWeightGradArgs& a) {
+  if constexpr (std::is_same_v<X, Computed<X>>) {
+    if (a.group == 1) return own_weight_grads<X>(a);
+  }
   parallel_for(a.groups(), group_grain(a), [&](int64_t begin, int64_t end) {
     const WeightGrad<X> group(a);
     for (int64_t k = begin; k < end; ++k) group.run(k);
@@ -186,6 +226,13 @@ void input_grad_slice(const GroupSharedInputGradArgs& a, int64_t from, int64_t t
   for (int64_t k = 0; k < a.groups(); ++k) {
     const int64_t first = k * a.group, labels = std::min(a.group, a.labels - first);
     const T* weight = weights_of<T, W>(a, a.weight, first, labels, room.get());
+    if constexpr (std::is_same_v<X, T>) {
+      if (a.group == 1) {
+        own_input_grad(from, to, a.fan_in, weight, dz + k * a.z_row, out, out_row,
+                       [&](int64_t j) { return row(k, j); });
+        continue;
+      }
+    }
     for (int64_t b = from; b < to; b += kWidth) {
       const int64_t left = to - b;
       const int64_t vectors = std::min<int64_t>(kPanelVectors, (left - 1) / kVectorLanes<T> + 1);
@@ -196,11 +243,7 @@ void input_grad_slice(const GroupSharedInputGradArgs& a, int64_t from, int64_t t
         }
         sum_rows<V>(a.fan_in, labels, weight, int64_t(1), a.fan_in, panel.get(), kStep,
                     [=](int64_t j, Vector<T>(&sum)[V]) {
-                      T* at = out + row(k, j) * out_row + b;
-                      alignas(64) T old[kStep];
-                      load_padded<V>(at, left, old);
-                      for (int v = 0; v < V; ++v) sum[v] += load_vector(old + v * kVectorLanes<T>);
-                      store_part<V>(sum, left, at);
+                      add_part<V>(sum, left, out + row(k, j) * out_row + b);
                     });
       });
     }

@@ -15,12 +15,16 @@
 // group pass over it; lanes behind the end of the batch are zeros.
 namespace cutaway::cpu::CUTAWAY_VARIANT {
 
+// Rows of a tile by its width in vectors: enough sums to hide the latency of the multiply-add, and
+// no more than there are registers.
 #if defined(__AVX512F__)
-inline constexpr int kTileHeight = 8;
+inline constexpr int kTileHeight[] = {0, 14, 8, 8, 6};
+#elif defined(__AVX2__)
+inline constexpr int kTileHeight[] = {0, 10, 6};
 #else
-inline constexpr int kTileHeight = 4;
+inline constexpr int kTileHeight[] = {0, 8, 4};
 #endif
-inline constexpr int kPanelVectors = 2;
+inline constexpr int kPanelVectors = int(sizeof(kTileHeight) / sizeof(int)) - 1;
 
 template <class T>
 inline constexpr int kPanelWidth = kPanelVectors* kVectorLanes<T>;
@@ -62,29 +66,27 @@ template <int R, int V, class T, class Finish>
   sum_tile<R, V>(depth, a, a_row, a_step, b, b_row, first, finish);
 }
 
-// All `rows`, kTileHeight at a time.
+// All `rows`, a tile's height at a time.
 template <int V, class T, class Finish>
 [[gnu::noinline]] void sum_rows(int64_t rows, int64_t depth, const T* a, int64_t a_row,
                                 int64_t a_step, const T* b, int64_t b_row, Finish finish) {
+  constexpr int kHeight = kTileHeight[V];
   int64_t r = 0;
-  for (; r + kTileHeight <= rows; r += kTileHeight) {
-    sum_tile<kTileHeight, V>(depth, a + r * a_row, a_row, a_step, b, b_row, r, finish);
+  for (; r + kHeight <= rows; r += kHeight) {
+    sum_tile<kHeight, V>(depth, a + r * a_row, a_row, a_step, b, b_row, r, finish);
   }
   if (r < rows) {
-    last_tile<kTileHeight - 1, V>(rows - r, depth, a + r * a_row, a_row, a_step, b, b_row, r,
-                                  finish);
+    last_tile<kHeight - 1, V>(rows - r, depth, a + r * a_row, a_row, a_step, b, b_row, r, finish);
   }
 }
 
-// Calls f with the number of vectors as a constant.
-template <class F>
+// Calls f with the number of vectors, 1 … kPanelVectors, as a constant.
+template <int V = kPanelVectors, class F>
 [[gnu::always_inline]] inline void with_vectors(int64_t vectors, F&& f) {
-  static_assert(kPanelVectors == 2);
-  if (vectors == 1) {
-    f(std::integral_constant<int, 1>{});
-  } else {
-    f(std::integral_constant<int, 2>{});
+  if constexpr (V > 1) {
+    if (vectors < V) return with_vectors<V - 1>(vectors, f);
   }
+  f(std::integral_constant<int, V>{});
 }
 
 // `count` ≤ V vectors' worth of elements of `from` as V vectors, zeros behind.
@@ -128,6 +130,24 @@ template <int V, class Lanes, class X>
   } else {
     math::convert_row(room, to, count);
   }
+}
+
+// Adds to the first `count` elements at `to`.
+template <int V, class Lanes, class T>
+[[gnu::always_inline]] inline void add_part(const Lanes (&from)[V], int64_t count, T* to) {
+  constexpr int64_t kWidth = V * kVectorLanes<T>;
+  if (count >= kWidth) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) {
+      T* at = to + v * kVectorLanes<T>;
+      store_vector(at, load_vector(at) + from[v]);
+    }
+    return;
+  }
+  alignas(64) T room[kWidth];
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) store_vector(room + v * kVectorLanes<T>, from[v]);
+  for (int64_t i = 0; i < count; ++i) to[i] += room[i];
 }
 
 // to[i, r] = from[r, i] for a square of vectors: `rows` ≤ lanes rows of `from`, zeros behind.
