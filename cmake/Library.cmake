@@ -24,7 +24,7 @@ target_compile_definitions(cutaway PRIVATE ${CUTAWAY_VARIANT_DEFINITIONS}
   CUTAWAY_VERSION="${PROJECT_VERSION}" EIGEN_DONT_PARALLELIZE EIGEN_MPL2_ONLY)
 target_include_directories(cutaway PUBLIC ${CUTAWAY_INCLUDE_DIR})
 target_link_libraries(cutaway PRIVATE $<BUILD_INTERFACE:cutaway_flags> OpenMP::OpenMP_CXX
-  Cutaway_openblas Cutaway_minizip Cutaway_stb ZLIB::ZLIB fmt::fmt Eigen3::Eigen
+  Cutaway_openblas Cutaway_minizip Cutaway_lz4 Cutaway_stb ZLIB::ZLIB fmt::fmt Eigen3::Eigen
   nlohmann_json::nlohmann_json)
 if(CUTAWAY_CUDA_OBJECTS OR CUTAWAY_HAVE_CUDA)
   target_link_libraries(cutaway PRIVATE CUDA::cudart_static)

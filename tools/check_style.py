@@ -45,8 +45,8 @@ THIRD_PARTY = [
     (re.compile(r"^stb(/|_)"),
      lambda p: p.startswith(("datasets/", "models/report/", "tools/", "tests/")),
      "datasets, models/report and tools"),
-    (re.compile(r"^(zlib\.h|minizip/)"), lambda p: p.startswith(("core/io/", "tests/", "tools/")),
-     "core/io"),
+    (re.compile(r"^(zlib\.h|lz4frame\.h|minizip/)"),
+     lambda p: p.startswith(("core/io/", "tests/", "tools/")), "core/io"),
     (re.compile(r"^omp\.h"), lambda p: p.startswith(("core/parallel", "tests/")), "core/parallel"),
 ]
 

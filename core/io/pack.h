@@ -11,9 +11,9 @@ namespace cutaway::io {
 // read_maybe_gzip does; `limit` 0 means unpack_limit().
 Bytes read_unpacked(const std::string& path, int64_t limit = 0);
 
-// Unpacks LZ4 frames, one after the other, by the frame format 1.6 of the LZ4 project; checksums
-// are verified, skippable frames skipped. IoError names `name` for damaged or cut-off data, frames
-// that need a dictionary, and content above `limit` bytes.
+// Unpacks LZ4 frames, one after the other; checksums are verified, skippable frames skipped.
+// IoError names `name` for damaged or cut-off data, frames that need a dictionary, and content
+// above `limit` bytes.
 Bytes unlz4(std::span<const uint8_t> packed, const std::string& name, int64_t limit);
 
 // The bytes packed as one gzip member without a time stamp: the same content gives the same file.

@@ -158,40 +158,44 @@ def lz4_frame(*blocks, flags=0x60, size=0x40, extra=b"", tail=b"", end=True):
     return out + (struct.pack("<I", 0) if end else b"") + tail
 
 
+DAMAGED = "decompressionFailed"  # what liblz4 says of the content of blocks
+
+
 def lz4_cases():
     abc = b"\x3fabc\x03\x00\x05\x50bcabc"  # 3 literals, 24 bytes of match, 5 literals
     plain = b"abc" * 9 + b"bcabc"
     checked = struct.pack("<I", xxh32(plain))
     sized = struct.pack("<Q", len(plain))
+    reaching = b"\x08\x08\x00\x50bcdef"  # 12 bytes that begin in the block before
     yield "good", lz4_frame(abc), ""
     yield "good_stored", lz4_frame((b"abc",), b"\x30xyz"), ""
     yield "good_content_checksum", lz4_frame(abc, flags=0x64, tail=checked), ""
     yield "good_content_size", lz4_frame(abc, flags=0x68, extra=sized), ""
     skipped = struct.pack("<II", 0x184D2A51, 2) + b"xx"
     yield "good_two_frames", lz4_frame(abc) + skipped + lz4_frame((b"x",)), ""
-    yield "good_linked_blocks", lz4_frame((b"abcdefgh",), b"\x04\x08\x00\x10x", flags=0x40), ""
+    yield "good_linked_blocks", lz4_frame((b"abcdefgh",), reaching, flags=0x40), ""
     yield "good_empty", lz4_frame(), ""
     yield "empty_magic", b"\x04\x22\x4d", "is cut off"
-    yield "other_magic", b"\x28\xb5\x2f\xfd" + bytes(20), "no LZ4 frame begins here"
+    yield "other_magic", b"\x28\xb5\x2f\xfd" + bytes(20), "frameType_unknown"
     yield "cut_in_block", lz4_frame(abc)[:-8], "is cut off"
     yield "no_end_mark", lz4_frame(abc, end=False), "is cut off"
     yield ("header_checksum", lz4_frame(abc).replace(b"\x60\x40", b"\x64\x40"),
-           "checksum of the header")
-    yield "content_checksum", lz4_frame(abc, flags=0x64, tail=bytes(4)), "checksum of the content"
-    yield "content_size", lz4_frame(abc, flags=0x68, extra=bytes(8)), "size of the content"
-    yield "dictionary", lz4_frame(abc, flags=0x61, extra=bytes(4)), "needs a dictionary"
-    yield "version_2", lz4_frame(abc, flags=0xA0), "unknown kind of frame"
-    yield "block_size_code_1", lz4_frame(abc, size=0x10), "unknown block size"
-    yield "match_before_data", lz4_frame(b"\x10a\x02\x00\x10b"), "a match begins before the data"
-    yield "match_before_block", lz4_frame((b"abcdefgh",), b"\x04\x08\x00\x10x"), "before the data"
-    yield "match_of_distance_0", lz4_frame(b"\x10a\x00\x00\x10b"), "a match begins before the data"
-    yield "ends_in_match", lz4_frame(b"\x10a\x01\x00"), "ends in a match"
-    yield "literals_cut", lz4_frame(b"\xf0\x20abc"), "literals are cut off"
-    yield "length_cut", lz4_frame(b"\xf0\xff\xff"), "a length is cut off"
-    yield "distance_cut", lz4_frame(b"\x10a\x01"), "a distance is cut off"
-    yield "block_too_large", lz4_frame((bytes(70000),)), "larger than the header allows"
+           "headerChecksum_invalid")
+    yield "content_checksum", lz4_frame(abc, flags=0x64, tail=bytes(4)), "contentChecksum_invalid"
+    yield "content_size", lz4_frame(abc, flags=0x68, extra=struct.pack("<Q", 99)), "frameSize_wrong"
+    yield "good_dictionary_unused", lz4_frame(abc, flags=0x61, extra=bytes(4)), ""
+    yield "version_2", lz4_frame(abc, flags=0xA0), "headerVersion_wrong"
+    yield "block_size_code_1", lz4_frame(abc, size=0x10), "maxBlockSize_invalid"
+    yield "match_before_data", lz4_frame(b"\x10a\x02\x00\x10b"), DAMAGED
+    yield "match_before_block", lz4_frame((b"abcdefgh",), reaching), DAMAGED
+    yield "match_of_distance_0", lz4_frame(b"\x10a\x00\x00\x10b"), DAMAGED
+    yield "ends_in_match", lz4_frame(b"\x10a\x01\x00"), DAMAGED
+    yield "literals_cut", lz4_frame(b"\xf0\x20abc"), DAMAGED
+    yield "length_cut", lz4_frame(b"\xf0\xff\xff"), DAMAGED
+    yield "distance_cut", lz4_frame(b"\x10a\x01"), DAMAGED
+    yield "block_too_large", lz4_frame((bytes(70000),)), "maxBlockSize_invalid"
     def letters(count):
-        return b"\x1fa\x01\x00" + b"\xff" * count + b"\x00\x10b"
+        return b"\x1fa\x01\x00" + b"\xff" * count + b"\x00\x50bbbbb"
 
-    yield "bomb", lz4_frame(letters(400)), "more than the header"
+    yield "bomb", lz4_frame(letters(400)), DAMAGED
     yield "huge", lz4_frame(*[letters(250)] * 20), "unpacks to more"
