@@ -96,6 +96,103 @@ struct AdamStep {
   }
 };
 
+template <class S>
+struct RmspropStep {
+  static constexpr int kStates = 3;
+  S lr, decay, mu, alpha, other, eps, scale;
+  bool maximize, use[3];
+
+  RmspropStep() = default;
+  explicit RmspropStep(const OptimArgs& a)
+      : decay(S(a.weight_decay)),
+        mu(S(a.momentum)),
+        alpha(S(a.beta2)),
+        other(S(1 - a.beta2)),
+        eps(S(a.eps)),
+        maximize(a.maximize),
+        use{true, a.state[1] != nullptr, a.state[2] != nullptr} {
+    set({a.lr, a.correction1, a.correction2, a.grad_scale, a.first});
+  }
+  CUTAWAY_HD void set(const StepScalars& s) {
+    lr = S(s.lr);
+    scale = S(maximize ? -s.grad_scale : s.grad_scale);
+  }
+  CUTAWAY_HD bool reads(int) const { return true; }
+  CUTAWAY_HD S operator()(S p, S grad, S (&state)[3]) const {
+    const S g = scale * grad + decay * p;
+    S second = alpha * state[0] + other * g * g;
+    state[0] = second;
+    if (use[1]) {
+      const S m = alpha * state[1] + other * g;
+      state[1] = m;
+      second -= m * m;
+      second = second < 0 ? S(0) : second;
+    }
+    S move = g / (math::detail::sqrt_of(second) + eps);
+    if (use[2]) {
+      move += mu * state[2];
+      state[2] = move;
+    }
+    return p - lr * move;
+  }
+};
+
+template <class S>
+struct AdagradStep {
+  static constexpr int kStates = 1;
+  S step, decay, eps, scale;
+  bool maximize, use[1];
+
+  AdagradStep() = default;
+  explicit AdagradStep(const OptimArgs& a)
+      : decay(S(a.weight_decay)), eps(S(a.eps)), maximize(a.maximize), use{true} {
+    set({a.lr, a.correction1, a.correction2, a.grad_scale, a.first});
+  }
+  CUTAWAY_HD void set(const StepScalars& s) {
+    step = S(s.lr / s.correction1);
+    scale = S(maximize ? -s.grad_scale : s.grad_scale);
+  }
+  CUTAWAY_HD bool reads(int) const { return true; }
+  CUTAWAY_HD S operator()(S p, S grad, S (&state)[1]) const {
+    const S g = scale * grad + decay * p;
+    state[0] += g * g;
+    return p - step * g / (math::detail::sqrt_of(state[0]) + eps);
+  }
+};
+
+template <class S>
+struct LionStep {
+  static constexpr int kStates = 1;
+  double weight_decay;
+  S beta1, beta2, other1, other2, lr, shrink, scale;
+  bool maximize, use[1];
+
+  LionStep() = default;
+  explicit LionStep(const OptimArgs& a)
+      : weight_decay(a.weight_decay),
+        beta1(S(a.beta1)),
+        beta2(S(a.beta2)),
+        other1(S(1 - a.beta1)),
+        other2(S(1 - a.beta2)),
+        maximize(a.maximize),
+        use{true} {
+    set({a.lr, a.correction1, a.correction2, a.grad_scale, a.first});
+  }
+  CUTAWAY_HD void set(const StepScalars& s) {
+    lr = S(s.lr);
+    shrink = S(1 - math::detail::mul_rounded(s.lr, weight_decay));
+    scale = S(maximize ? -s.grad_scale : s.grad_scale);
+  }
+  CUTAWAY_HD bool reads(int) const { return true; }
+  CUTAWAY_HD S operator()(S p, S grad, S (&state)[1]) const {
+    const S g = scale * grad;
+    const S c = beta1 * state[0] + other1 * g;
+    const S move = c > 0 ? S(1) : (c < 0 ? S(-1) : c);
+    state[0] = beta2 * state[0] + other2 * g;
+    return p * shrink - lr * move;
+  }
+};
+
 template <int N>
 struct OptimPointers {
   void* param;
@@ -197,8 +294,8 @@ KERNEL optim_begin(OptimScalarsArgs a) {
   const auto common = global<const double>(a.common);
   const double steps = double(row[kScalarSteps]) + 1;
   row[kScalarSteps] = steps;
-  row[kScalarLr] = double(common[0]);
-  row[kScalarCorrection1] = bias_correction(a.beta1, steps);
+  row[kScalarLr] = double(common[0]) * double(row[kScalarLrFactor]);
+  row[kScalarCorrection1] = lr_divisor(a.beta1, a.lr_decay, steps);
   row[kScalarCorrection2] = bias_correction(a.beta2, steps);
   row[kScalarGradScale] = double(common[1]);
 }
@@ -214,11 +311,26 @@ template <class T, class S>
 void adam_step(const OptimListArgs& a) {
   run_optim<T, S, AdamStep<S>>("adam_step", a);
 }
+template <class T, class S>
+void rmsprop_step(const OptimListArgs& a) {
+  run_optim<T, S, RmspropStep<S>>("rmsprop_step", a);
+}
+template <class T, class S>
+void adagrad_step(const OptimListArgs& a) {
+  run_optim<T, S, AdagradStep<S>>("adagrad_step", a);
+}
+template <class T, class S>
+void lion_step(const OptimListArgs& a) {
+  run_optim<T, S, LionStep<S>>("lion_step", a);
+}
 
 template <class T, class S>
 void set_optim(DType t) {
   kernels::sgd_step.set(kDevice, t, &sgd_step<T, S>);
   kernels::adam_step.set(kDevice, t, &adam_step<T, S>);
+  kernels::rmsprop_step.set(kDevice, t, &rmsprop_step<T, S>);
+  kernels::adagrad_step.set(kDevice, t, &adagrad_step<T, S>);
+  kernels::lion_step.set(kDevice, t, &lion_step<T, S>);
 }
 
 void register_optim_kernels() {

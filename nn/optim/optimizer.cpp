@@ -94,6 +94,7 @@ Optimizer::Optimizer(NamedTensors parameters, double lr)
     }
   }
   states_.resize(parameters_.size());
+  settings_.resize(parameters_.size());
   set_lr(lr);
 }
 
@@ -127,6 +128,99 @@ void Optimizer::set_capturable(bool on) {
   write_scalars(states_);
 }
 
+namespace {
+
+bool matches(const char* pattern, const char* name) {
+  for (; *pattern && *pattern != '*'; ++pattern, ++name) {
+    if (!*name || (*pattern != '?' && *pattern != *name)) return false;
+  }
+  if (!*pattern) return !*name;
+  while (*pattern == '*') ++pattern;
+  if (!*pattern) return true;
+  for (; *name; ++name) {
+    if (matches(pattern, name)) return true;
+  }
+  return false;
+}
+
+void require_group(double lr_factor, std::optional<double> decay) {
+  const auto good = [](double v) { return v >= 0 && std::isfinite(v); };
+  require(good(lr_factor), "set_groups", "lr_factor", lr_factor, "a finite number ≥ 0");
+  require(!decay || good(*decay), "set_groups", "weight_decay", decay.value_or(0),
+          "a finite number ≥ 0");
+}
+
+}  // namespace
+
+void Optimizer::set_groups(const std::vector<ParamGroup>& groups) {
+  std::vector<GroupSetting> settings(parameters_.size());
+  for (const ParamGroup& group : groups) {
+    require_group(group.lr_factor, group.weight_decay);
+    for (const std::string& pattern : group.names) {
+      bool found = false;
+      for (size_t i = 0; i < parameters_.size(); ++i) {
+        if (!matches(pattern.c_str(), parameters_[i].name.c_str())) continue;
+        found = true;
+        if (!settings[i].in_group) settings[i] = {true, group.lr_factor, group.weight_decay};
+      }
+      if (!found) {
+        throw ValueError("set_groups", fmt::format("no parameter is named \"{}\"", pattern));
+      }
+    }
+  }
+  settings_ = std::move(settings);
+  if (!capturable()) return;
+  std::vector<State> states = states_;
+  const std::vector<int64_t> counts = step_counts();
+  for (size_t i = 0; i < states.size(); ++i) states[i].step = counts[i];
+  write_scalars(states);
+}
+
+double Optimizer::lr_of(const std::string& parameter) const {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i].name == parameter) return lr_ * settings_[i].lr_factor;
+  }
+  throw ValueError("lr_of", fmt::format("no parameter is named \"{}\"", parameter));
+}
+
+void Optimizer::append_groups(NamedTensors& out) const {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const GroupSetting& s = settings_[i];
+    if (!s.in_group) continue;
+    const std::string& name = parameters_[i].name;
+    out.push_back({name + ".lr_factor", scalar_tensor(s.lr_factor, {.dtype = DType::f64})});
+    if (!s.weight_decay) continue;
+    out.push_back({name + ".group_decay", scalar_tensor(*s.weight_decay, {.dtype = DType::f64})});
+  }
+}
+
+std::vector<Optimizer::GroupSetting> Optimizer::take_groups(
+    std::map<std::string, Tensor>& given) const {
+  std::vector<GroupSetting> settings(parameters_.size());
+  bool any = false;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const auto factor = given.find(parameters_[i].name + ".lr_factor");
+    if (factor == given.end()) continue;
+    any = true;
+    settings[i] = {true, factor->second.item(), std::nullopt};
+    given.erase(factor);
+    const auto decay = given.find(parameters_[i].name + ".group_decay");
+    if (decay != given.end()) {
+      settings[i].weight_decay = decay->second.item();
+      given.erase(decay);
+    }
+    require_group(settings[i].lr_factor, settings[i].weight_decay);
+  }
+  return any ? settings : settings_;
+}
+
+OptimArgs Optimizer::group_arguments(size_t i, const Tensor& p, const Tensor& grad) {
+  OptimArgs args = arguments(p, grad, states_[i]);
+  args.lr *= settings_[i].lr_factor;
+  if (settings_[i].weight_decay) args.weight_decay = *settings_[i].weight_decay;
+  return args;
+}
+
 double* Optimizer::scalar_row(size_t parameter) const {
   return static_cast<double*>(scalars_.raw()) + parameter * kOptimScalars;
 }
@@ -135,6 +229,7 @@ void Optimizer::write_scalars(const std::vector<State>& states) {
   std::vector<double> values(states.size() * kOptimScalars);
   for (size_t i = 0; i < states.size(); ++i) {
     values[i * kOptimScalars + kScalarSteps] = double(states[i].step);
+    values[i * kOptimScalars + kScalarLrFactor] = settings_[i].lr_factor;
   }
   const Tensor rows = tensor(std::span<const double>(values), {.dtype = DType::f64});
   scalars_.copy_(rows.reshape(scalars_.sizes()).to(scalars_.device()));
@@ -167,7 +262,8 @@ void Optimizer::advance_scalars() {
                             .rows = scalar_row(i),
                             .common = static_cast<const double*>(common_.raw()),
                             .beta1 = betas().beta1,
-                            .beta2 = betas().beta2});
+                            .beta2 = betas().beta2,
+                            .lr_decay = betas().lr_decay});
   }
 }
 
@@ -187,7 +283,7 @@ void Optimizer::step() {
     ++states_[i].step;
     const Tensor grad = contiguous_raw(g);
     const Tensor dense = contiguous_raw(p);
-    OptimArgs args = arguments(dense, grad, states_[i]);
+    OptimArgs args = group_arguments(i, dense, grad);
     if (capturable()) args.scalars = scalar_row(i);
     batch.add(i, dense, grad, args);
     if (!p.is_contiguous()) {
@@ -206,7 +302,7 @@ void Optimizer::renew_arguments(size_t i, OptimArgs& args) {
   void* const param = args.param;
   const void* const grad = args.grad;
   const double* const scalars = args.scalars;
-  args = arguments(p, p, states_[i]);
+  args = group_arguments(i, p, p);
   args.scalars = scalars;
   args.param = param;
   args.grad = grad;
@@ -229,6 +325,7 @@ NamedTensors Optimizer::state_dict() const {
         out.push_back({parameters_[i].name + "." + names[k], s.moments[k]});
     }
   }
+  append_groups(out);
   return out;
 }
 
@@ -266,11 +363,13 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
       given.erase(moment);
     }
   }
+  std::vector<GroupSetting> settings = take_groups(given);
   if (!given.empty()) {
     throw ValueError(
         "load_state_dict",
         fmt::format("\"{}\" belongs to no parameter of this optimiser", given.begin()->first));
   }
+  settings_ = std::move(settings);
   if (capturable()) {
     keep_moments(loaded);
     write_scalars(loaded);
@@ -286,7 +385,7 @@ void Optimizer::keep_moments(std::vector<State>& loaded) {
       if (loaded[i].moments[k].defined()) {
         own.copy_(loaded[i].moments[k]);
       } else {
-        own.zero_();
+        own.fill_(initial_moment());
       }
       loaded[i].moments[k] = own;
     }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include <cutaway/core/kernels/optim.h>
@@ -9,6 +12,14 @@ namespace cutaway::optim {
 
 using nn::Named;
 using nn::NamedTensors;
+
+// Parameters whose step differs from the others'.
+struct ParamGroup {
+  // Names or patterns: * stands for any characters, ? for one.
+  std::vector<std::string> names;
+  double lr_factor = 1;                // of the optimiser's learning rate, whatever it is
+  std::optional<double> weight_decay;  // in the place of the optimiser's own
+};
 
 // Base of the optimisers. State belongs to parameter names, never to positions, so files can be
 // loaded into a model that lists its parameters in another order.
@@ -39,11 +50,19 @@ class Optimizer {
   void set_capturable(bool on);
   bool capturable() const { return scalars_.defined(); }
   const NamedTensors& parameters() const { return parameters_; }
+  // Replaces all groups; a parameter belongs to the first group that names it, or to none.
+  // Schedules move the learning rate of all groups together, so the ratios stay. Raises ValueError
+  // for a name or pattern that no parameter has and for factors and decays that are negative or not
+  // finite.
+  void set_groups(const std::vector<ParamGroup>& groups);
+  double lr_of(const std::string& parameter) const;
 
-  // Moments as "<parameter>.<moment>" and step counts as "<parameter>.step" (i64, 0-d).
+  // Moments as "<parameter>.<moment>" and step counts as "<parameter>.step" (i64, 0-d); of members
+  // of groups also "<parameter>.lr_factor" and "<parameter>.group_decay" (f64, 0-d).
   NamedTensors state_dict() const;
   // Loads what state_dict gave; names and sizes are checked before anything is written. A parameter
-  // that has a count but lacks a moment, or an unknown name, raises ValueError.
+  // that has a count but lacks a moment, or an unknown name, raises ValueError. Groups of a state
+  // that has any take the places of all present ones; otherwise those stay.
   void load_state_dict(const NamedTensors& state);
 
  protected:
@@ -56,13 +75,16 @@ class Optimizer {
   // What the kernel is to do for one parameter; makes its moments when they are missing.
   virtual OptimArgs arguments(const Tensor& parameter, const Tensor& grad, State& state) = 0;
   virtual Kernel<OptimListArgs>& kernel() const = 0;
-  // Bases of the bias corrections; 0 where there are none.
+  // What makes the corrections: bases of the bias corrections, 0 where there are none, and the
+  // decay of the learning rate.
   struct Betas {
-    double beta1 = 0, beta2 = 0;
+    double beta1 = 0, beta2 = 0, lr_decay = 0;
   };
   virtual Betas betas() const { return {}; }
   // A zero tensor of the state type, shaped like the parameter.
   static Tensor zero_moment(const Tensor& parameter);
+  // What the elements of a moment are before the first step.
+  virtual double initial_moment() const { return 0; }
 
   double lr_;
   double grad_scale_ = 1;
@@ -70,6 +92,8 @@ class Optimizer {
  private:
   // Rows of parameters with a gradient begin their next step, on the device.
   void advance_scalars();
+  // What arguments() gives, with the settings of the parameter's group.
+  OptimArgs group_arguments(size_t i, const Tensor& p, const Tensor& grad);
   double* scalar_row(size_t parameter) const;
   std::vector<int64_t> step_counts() const;
   void write_scalars(const std::vector<State>& states);
@@ -79,7 +103,16 @@ class Optimizer {
   void renew_arguments(size_t i, OptimArgs& args);
 
   NamedTensors parameters_;
+  struct GroupSetting {
+    bool in_group = false;
+    double lr_factor = 1;
+    std::optional<double> weight_decay;
+  };
+  void append_groups(NamedTensors& out) const;
+  std::vector<GroupSetting> take_groups(std::map<std::string, Tensor>& given) const;
+
   std::vector<State> states_;
+  std::vector<GroupSetting> settings_;
   Tensor scalars_;  // [parameters, kOptimScalars], f64; undefined in the ordinary mode
   Tensor common_;   // [2], f64: lr, grad_scale
 };

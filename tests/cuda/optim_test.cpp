@@ -8,15 +8,19 @@
 namespace cutaway::cuda::emu {
 namespace {
 
-// Steps from the same state on both devices; `skip` shifts all arrays from their alignment.
+// Steps from the same state on both devices; `skip` shifts all arrays from their alignment; `lift`,
+// when it is not 0, is added to the squares that are the first state then.
 template <class T>
-void compare_steps(Kernel<OptimListArgs>& kernel, OptimArgs a, int states, size_t skip) {
+void compare_steps(Kernel<OptimListArgs>& kernel, OptimArgs a, int states, size_t skip,
+                   double lift = 0) {
   using S = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const size_t n = size_t(a.n) + skip;
   std::vector<S> square = some<S>(n, 4);
   for (S& v : square) v = v * v;
+  std::vector<S> start = some<S>(n, 3);
+  for (S& v : start) v = lift == 0 ? v : v * v + S(lift);
   Both<T> param(some<T>(n, 1)), grad(some<T>(n, 2));
-  Both<S> first(some<S>(n, 3)), second(square), third(square);
+  Both<S> first(start), second(square), third(square);
   OptimArgs b;
   run_both(kernel, TypeOf<T>::value, [&](DeviceKind kind) {
     b = a;
@@ -63,6 +67,26 @@ TEST(CudaOptim, AdamAgreesWithTheCpu) {
       compare_steps<T>(kernels::adam_step, a, 3, 0);
       a.maximize = true;
       compare_steps<T>(kernels::adam_step, a, 2, 1);
+    }
+  });
+}
+TEST(CudaOptim, RmspropAdagradAndLionAgreeWithTheCpu) {
+  for_floats([]<class T>(T) {
+    for (int64_t n : {1, 4, 7, 1029}) {
+      OptimArgs a = adam_of(n);
+      a.momentum = 0.8;
+      // Far from a second moment of 0, whose root makes much of the last bit.
+      constexpr double kLift = 20;
+      for (int states = 1; states <= 3; ++states) {
+        compare_steps<T>(kernels::rmsprop_step, a, states, size_t(states == 2), kLift);
+      }
+      compare_steps<T>(kernels::adagrad_step, a, 1, 0, kLift);
+      a.maximize = true;
+      compare_steps<T>(kernels::adagrad_step, a, 1, 1, kLift);
+      compare_steps<T>(kernels::rmsprop_step, a, 3, 0, kLift);
+      compare_steps<T>(kernels::lion_step, a, 1, 0);
+      a.maximize = false;
+      compare_steps<T>(kernels::lion_step, a, 1, 1);
     }
   });
 }

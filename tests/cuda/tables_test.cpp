@@ -52,7 +52,7 @@ TEST(CudaTables, EveryTypeOfTheCpuHasACudaKernel) {
   expect_types_of_cpu(matmul, column_sums);
   expect_types_of_cpu(moments, channel_affine, channel_dots, channel_backward, channel_terms,
                       channel_grad_terms, update_running);
-  expect_types_of_cpu(sgd_step, adam_step, optim_scalars);
+  expect_types_of_cpu(sgd_step, adam_step, rmsprop_step, adagrad_step, lion_step, optim_scalars);
   expect_types_of_cpu(max_pool, avg_pool, avg_pool_grad, plane_scatter, plane_gather);
   expect_types_of_cpu(random_uniform, random_normal, random_bernoulli, random_dropout,
                       random_integers);

@@ -12,6 +12,7 @@
 #include <cutaway/core/rng.h>
 #include <cutaway/models/zoo/gpt.h>
 #include <cutaway/nn/nn.h>
+#include <cutaway/nn/optim/adaptive.h>
 #include <cutaway/nn/optim/optimizer.h>
 #include <cutaway/nn/sched/schedule.h>
 
@@ -83,10 +84,23 @@ struct Training {
   }
 };
 
-enum class Method { sgd, momentum, adamw };
+enum class Method { sgd, momentum, adamw, rmsprop, adagrad, lion };
 std::unique_ptr<optim::Optimizer> make_optimizer(Method method, nn::NamedTensors parameters) {
   if (method == Method::adamw) {
     return std::make_unique<optim::AdamW>(std::move(parameters), optim::AdamWOptions{.lr = 0.01});
+  }
+  if (method == Method::rmsprop) {
+    return std::make_unique<optim::Rmsprop>(
+        std::move(parameters), optim::RmspropOptions{.momentum = 0.5, .centered = true});
+  }
+  if (method == Method::adagrad) {
+    return std::make_unique<optim::Adagrad>(std::move(parameters),
+                                            optim::AdagradOptions{.lr_decay = 0.1});
+  }
+  if (method == Method::lion) {
+    auto lion = std::make_unique<optim::Lion>(std::move(parameters), optim::LionOptions{});
+    lion->set_groups({{.names = {"*"}, .lr_factor = 0.5, .weight_decay = 0.1}});
+    return lion;
   }
   return std::make_unique<optim::Sgd>(
       std::move(parameters),
@@ -149,7 +163,8 @@ Tensors tokens(int i) {
 }
 
 TEST(RecordTraining, MlpHasTheBitsOfEager) {
-  for (const Method m : {Method::sgd, Method::momentum, Method::adamw}) {
+  for (const Method m : {Method::sgd, Method::momentum, Method::adamw, Method::rmsprop,
+                         Method::adagrad, Method::lion}) {
     for (const double clip : {0.0, 0.05, 1e6}) {
       compare<Mlp>(rows, {.method = m, .clip = clip});
     }

@@ -5,6 +5,7 @@
 
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/core/error.h>
+#include <cutaway/nn/optim/adaptive.h>
 #include <cutaway/nn/optim/optimizer.h>
 
 namespace cutaway::optim {
@@ -27,6 +28,18 @@ std::vector<Make> makers() {
           [](NamedTensors p) {
             return std::make_unique<AdamW>(std::move(p),
                                            AdamWOptions{.lr = 0.03, .maximize = true});
+          },
+          [](NamedTensors p) {
+            return std::make_unique<Rmsprop>(
+                std::move(p), RmspropOptions{.lr = 0.03, .momentum = 0.5, .centered = true});
+          },
+          [](NamedTensors p) {
+            return std::make_unique<Adagrad>(
+                std::move(p),
+                AdagradOptions{.lr = 0.1, .lr_decay = 0.3, .initial_accumulator_value = 0.2});
+          },
+          [](NamedTensors p) {
+            return std::make_unique<Lion>(std::move(p), LionOptions{.weight_decay = 0.1});
           }};
 }
 
