@@ -80,6 +80,66 @@ Schedule polynomial(int64_t total, double power) {
       [=](int64_t t) { return std::pow(1 - double(std::min(t, total)) / double(total), power); });
 }
 
+Schedule one_cycle(int64_t total, OneCycleOptions o) {
+  require_positive("one_cycle", "total", total);
+  const double last = double(total - 1), up = o.pct_start * double(total) - 1;
+  const double begin_down = o.three_phase ? 2 * up : up;
+  if (!(o.pct_start > 0) || !(up > 0) || !(begin_down < last)) {
+    throw ValueError(
+        "one_cycle",
+        fmt::format("no room for all phases; got pct_start {} of {} steps", o.pct_start, total));
+  }
+  if (!(o.div_factor > 0) || !(o.final_div_factor > 0)) {
+    throw ValueError("one_cycle", fmt::format("the divisors must be positive; got {} and {}",
+                                              o.div_factor, o.final_div_factor));
+  }
+  return Schedule([=](int64_t step) {
+    const double low = 1 / o.div_factor, least = low / o.final_div_factor;
+    const double t = std::min(double(step), last);
+    const auto piece = [&](double begin, double end, double from, double to) {
+      double part = (t - begin) / (end - begin);
+      if (!o.linear) part = (1 - std::cos(M_PI * part)) / 2;
+      return from + (to - from) * part;
+    };
+    if (t <= up) return piece(0, up, low, 1);
+    if (!o.three_phase) return piece(up, last, 1, least);
+    return t <= 2 * up ? piece(up, 2 * up, 1, low) : piece(2 * up, last, low, least);
+  });
+}
+Schedule inverse_sqrt(int64_t n) {
+  require_positive("inverse_sqrt", "n", n);
+  return Schedule([n](int64_t t) {
+    const double s = double(t) + 1;
+    return std::min(s / double(n), std::sqrt(double(n) / s));
+  });
+}
+Schedule cyclic(int64_t up, int64_t down, double low, double gamma) {
+  require_positive("cyclic", "up", up);
+  if (down == 0) down = up;
+  require_positive("cyclic", "down", down);
+  return Schedule([=](int64_t t) {
+    const int64_t cycle = t / (up + down), at = t % (up + down);
+    const double height = at <= up ? double(at) / double(up) : 1 - double(at - up) / double(down);
+    return low + (1 - low) * height * std::pow(gamma, double(cycle));
+  });
+}
+Schedule warmup_stable_decay(int64_t warm, int64_t stable, int64_t decay) {
+  require_positive("warmup_stable_decay", "warm", warm);
+  require_positive("warmup_stable_decay", "decay", decay);
+  if (stable < 0) {
+    throw ValueError("warmup_stable_decay", fmt::format("stable must be ≥ 0; got {}", stable));
+  }
+  return Schedule([=](int64_t t) {
+    if (t < warm) return double(t + 1) / double(warm);
+    if (t < warm + stable) return 1.0;
+    return 1 - std::sqrt(std::min(double(t - warm - stable) / double(decay), 1.0));
+  });
+}
+Schedule lambda(std::function<double(int64_t)> factor) {
+  if (!factor) throw ValueError("lambda", "there is no function");
+  return Schedule(std::move(factor));
+}
+
 Scheduler::Scheduler(optim::Optimizer& optimizer, Schedule schedule)
     : optimizer_(optimizer), schedule_(std::move(schedule)), base_(optimizer.lr()) {
   set_counter(0);

@@ -36,6 +36,23 @@ Schedule linear(int64_t n, double start, double end = 1);
 Schedule warmup(int64_t n, double start, const Schedule& rest);
 Schedule polynomial(int64_t total, double power = 1);  // (1 − min(t,T)/T)^power
 
+struct OneCycleOptions {
+  double pct_start = 0.3, div_factor = 25, final_div_factor = 1e4;
+  bool linear = false, three_phase = false;
+};
+// From 1/div_factor up to 1 in pct_start of `total` steps, then down to 1/(div_factor ·
+// final_div_factor) at step total − 1, where it stays (Smith & Topin 2018); cosine pieces, or
+// linear.
+Schedule one_cycle(int64_t total, OneCycleOptions options = {});
+Schedule inverse_sqrt(int64_t n);  // min((t+1)/n, √(n/(t+1))): linear warm-up, then 1/√t
+// Triangles between `low` and 1, up over `up` steps and down over `down` (0: as `up`); the height
+// of cycle k times gamma^k (Smith 2017).
+Schedule cyclic(int64_t up, int64_t down, double low, double gamma = 1);
+// Warm-up, stable, decay: (t+1)/warm up to 1, 1 for `stable` steps, then 1 − √(u/decay) to 0
+// (Hägele et al. 2024).
+Schedule warmup_stable_decay(int64_t warm, int64_t stable, int64_t decay);
+Schedule lambda(std::function<double(int64_t)> factor);  // any function of the step
+
 // Drives the learning rate of an optimiser: lr = base · schedule(counter).
 class Scheduler {
  public:

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include <cutaway/core/error.h>
@@ -33,6 +34,13 @@ bool schedule_of(const golden::Case& c, double lr, Schedule& s) {
   else if (kind == "warmup_cosine")
     s = warmup(c.integer("warmup", 1), c.number("start_factor", 1),
                cosine(c.integer("T_max", 1), floor));
+  else if (kind == "one_cycle")
+    s = one_cycle(c.integer("total_steps", 1),
+                  {.pct_start = c.number("pct_start", 0.3),
+                   .div_factor = c.number("div_factor", 25),
+                   .final_div_factor = c.number("final_div_factor", 1e4),
+                   .linear = c.text("anneal_strategy") == "linear",
+                   .three_phase = c.flag("three_phase", false)});
   else
     return false;
   return true;
@@ -53,10 +61,10 @@ std::vector<double> rates(const Schedule& s, double lr, size_t epochs) {
 
 // Among them FC_06e2, FC_0c17, FC_5b47 and FC_a7cf.
 TEST(Schedule, FollowsStoredRates) {
-  const std::set<std::string> not_in_the_library{"one_cycle", "plateau"};
+  const std::set<std::string> not_in_the_library{"plateau"};
   for (const golden::Case& c : golden::File::open("schedules").cases()) {
     SCOPED_TRACE(c.name());
-    const double lr = c.number("lr", 1);
+    const double lr = c.number("lr", c.number("max_lr", 1));
     Schedule s = constant();
     if (!schedule_of(c, lr, s)) {
       EXPECT_TRUE(not_in_the_library.contains(c.text("schedule"))) << "is not compared";
@@ -103,6 +111,38 @@ TEST(Schedule, FC_5b47_ResumesBitForBit) {
       b.step();
     }
   }
+}
+
+TEST(Schedule, OneCycleStaysAtItsEnd) {
+  const Schedule s = one_cycle(10, {.pct_start = 0.5, .div_factor = 10, .final_div_factor = 2});
+  EXPECT_DOUBLE_EQ(s(0), 0.1);
+  EXPECT_DOUBLE_EQ(s(4), 1);
+  EXPECT_NEAR(s(9), 0.05, 1e-15);
+  EXPECT_EQ(s(50), s(9));
+  EXPECT_THROW(one_cycle(2), ValueError);
+  EXPECT_THROW(one_cycle(10, {.pct_start = 1}), ValueError);
+  EXPECT_THROW(one_cycle(10, {.div_factor = 0}), ValueError);
+}
+TEST(Schedule, InverseSqrt) {
+  expect_rates(inverse_sqrt(4), {.25, .5, .75, 1, std::sqrt(.8), std::sqrt(4. / 6)});
+  EXPECT_DOUBLE_EQ(inverse_sqrt(4)(399), 0.1);
+  EXPECT_THROW(inverse_sqrt(0), ValueError);
+}
+TEST(Schedule, Cyclic) {
+  expect_rates(cyclic(2, 0, .2), {.2, .6, 1, .6, .2, .6, 1});
+  expect_rates(cyclic(1, 3, 0, .5), {0, 1, 2. / 3, 1. / 3, 0, .5, 1. / 3, 1. / 6, 0, .25});
+  EXPECT_THROW(cyclic(0, 1, 0), ValueError);
+  EXPECT_THROW(cyclic(1, -1, 0), ValueError);
+}
+TEST(Schedule, WarmupStableDecay) {
+  expect_rates(warmup_stable_decay(2, 2, 4),
+               {.5, 1, 1, 1, 1, .5, 1 - std::sqrt(.5), 1 - std::sqrt(.75), 0, 0});
+  EXPECT_THROW(warmup_stable_decay(0, 1, 1), ValueError);
+  EXPECT_THROW(warmup_stable_decay(1, -1, 1), ValueError);
+}
+TEST(Schedule, Lambda) {
+  expect_rates(lambda([](int64_t t) { return 1.0 / double(1 + t); }), {1, .5, 1. / 3});
+  EXPECT_THROW(lambda(nullptr), ValueError);
 }
 
 TEST(Schedule, Composes) {
