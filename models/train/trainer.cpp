@@ -27,6 +27,7 @@
 #include <cutaway/models/train/run_folder.h>
 #include <cutaway/models/train/run_report.h>
 #include <cutaway/models/zoo/zoo.h>
+#include <cutaway/nn/optim/adaptive.h>
 #include <cutaway/nn/optim/optimizer.h>
 #include <cutaway/nn/sched/schedule.h>
 
@@ -69,8 +70,21 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& c,
     return std::make_unique<optim::Adam>(
         std::move(parameters), optim::AdamOptions{.lr = c.lr, .weight_decay = c.weight_decay});
   }
+  if (c.optimizer == "rmsprop") {
+    return std::make_unique<optim::Rmsprop>(
+        std::move(parameters), optim::RmspropOptions{.lr = c.lr, .weight_decay = c.weight_decay});
+  }
+  if (c.optimizer == "adagrad") {
+    return std::make_unique<optim::Adagrad>(
+        std::move(parameters), optim::AdagradOptions{.lr = c.lr, .weight_decay = c.weight_decay});
+  }
+  if (c.optimizer == "lion") {
+    return std::make_unique<optim::Lion>(
+        std::move(parameters), optim::LionOptions{.lr = c.lr, .weight_decay = c.weight_decay});
+  }
   require(c.optimizer == "adamw",
-          fmt::format("unknown optimiser \"{}\"; need sgd, adam or adamw", c.optimizer));
+          fmt::format("unknown optimiser \"{}\"; need sgd, adam, adamw, rmsprop, adagrad or lion",
+                      c.optimizer));
   return std::make_unique<optim::AdamW>(
       std::move(parameters), optim::AdamWOptions{.lr = c.lr, .weight_decay = c.weight_decay});
 }
