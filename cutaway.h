@@ -14,5 +14,9 @@
 #include <cutaway/core/tensor.h>
 #include <cutaway/datasets/loader.h>
 #include <cutaway/nn/nn.h>
+#include <cutaway/nn/optim/adaptive.h>
+#include <cutaway/nn/optim/ema.h>
+#include <cutaway/nn/optim/functional.h>
+#include <cutaway/nn/optim/lbfgs.h>
 #include <cutaway/nn/optim/optimizer.h>
 #include <cutaway/nn/sched/schedule.h>
