@@ -148,7 +148,7 @@ double loss_gradient(Tensor& z, int64_t first, Cursor& positives, OutputLoss kin
   positives.chunk(first, first + z.size(0), [&](int64_t label, int64_t row) {
     own.push_back({label * rows + row, z.data<float>()[label * rows + row]});
   });
-  z = bce ? sigmoid(z) : above * 2.0;
+  z = bce ? sigmoid(std::move(z)) : above * 2.0;  // in the memory of the logits
   float* dz = z.data<float>();
   for (const auto& [place, logit] : own) {
     const float below = std::max(0.0f, 1 - logit), over = std::max(0.0f, 1 + logit);
