@@ -52,13 +52,8 @@ class EmuRecord : public testing::TestWithParam<const OpRecord*> {
   static void SetUpTestSuite() { cuda::emu::set_guard(true); }
 };
 
-// Records whose CUDA kernels are yet to come.
-const std::set<std::string> kCpuOnly{"group_shared_linear", "group_shared_input_grad",
-                                     "group_shared_weight_grad"};
-
 TEST_P(EmuRecord, agrees_with_the_cpu) {
   const OpRecord& op = *GetParam();
-  if (kCpuOnly.contains(op.name)) GTEST_SKIP() << "has no CUDA kernel";
   // A sanitized build looks for faults of the host's code; races and reads of what nobody wrote are
   // those of the kernels, which the other build looks for.
   cuda::emu::Options options = cuda::emu::options();
