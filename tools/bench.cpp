@@ -137,11 +137,12 @@ void add_bench(CLI::App& app, int& status) {
   k->add_option("--json", a->json, "Write the results to this file");
   k->add_flag("--small", a->small, "On cuda: the small problems of emu, checked and not timed");
   k->add_flag("--traffic", a->traffic,
-              "Instead: the bytes that elementwise kernels, softmax, layer norm and AdamW move");
+              "Instead: the bytes that elementwise kernels, softmax, layer norm, AdamW and "
+              "group-shared layers move");
   k->callback([a, &status] { status = run_kernels(*a); });
   auto g = std::make_shared<GpuArgs>();
   CLI::App* gpu = c->add_subcommand(
-      "gpu", "Measure bandwidth, products, attention and training steps on a GPU");
+      "gpu", "Measure bandwidth, products, attention, sparse layers and training steps on a GPU");
   gpu->footer("Example:\n  cutaway bench gpu");
   gpu->add_option("--device", g->device, "cuda, or another to try the code")->capture_default_str();
   gpu->add_flag("--small", g->small, "Small sizes that only try the code");

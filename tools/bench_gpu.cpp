@@ -11,19 +11,8 @@
 #include <cutaway/models/zoo/resnet.h>
 
 namespace cutaway::tools {
-namespace {
 
-struct Plan {
-  Device device;
-  bool small;
-  int rounds, warm_up;
-  void (*report)(const GpuRow&);
-
-  int64_t size(int64_t full, int64_t tiny) const { return small ? tiny : full; }
-};
-
-// Median milliseconds of one call; the device is waited for around `batch` calls at a time.
-double median_ms(const Plan& plan, int batch, const std::function<void()>& run) {
+double median_ms(const GpuPlan& plan, int batch, const std::function<void()>& run) {
   using clock = std::chrono::steady_clock;
   for (int i = 0; i < plan.warm_up; ++i) run();
   std::vector<double> times;
@@ -38,6 +27,10 @@ double median_ms(const Plan& plan, int batch, const std::function<void()>& run) 
   std::sort(times.begin(), times.end());
   return times[times.size() / 2];
 }
+
+namespace {
+
+using Plan = GpuPlan;
 
 double report_bandwidth(const Plan& plan, const std::string& name, double bytes, double copy,
                         const std::function<void()>& run) {
@@ -166,6 +159,8 @@ void run_gpu_bench(Device device, bool small, void (*report)(const GpuRow&)) {
   bench_attention(plan, DType::f32, false);
   bench_attention(plan, DType::bf16, false);
   bench_attention(plan, DType::bf16, true);
+  bench_group_shared(plan, DType::bf16);
+  bench_group_shared(plan, DType::f32);
   bench_gpt(plan);
   bench_resnet(plan);
 }

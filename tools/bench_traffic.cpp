@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include <cutaway/core/kernels/group_shared.h>
 #include <cutaway/core/kernels/rows.h>
 #include <cutaway/cuda/emu/counters.h>
 #include <cutaway/cuda/emu/options.h>
@@ -95,6 +96,35 @@ void add_optimiser(Table& table) {
   table.add("AdamW", std::to_string(kN), 7 * 4 * kN, [&] { adam.step(); });
 }
 
+// A group-shared layer in bf16, and beside it the kernels that go label by label (group 1). The
+// least has x once; groups read it again from the cache.
+void add_group_shared(Table& table, int64_t group) {
+  constexpr int64_t kBatch = 64, kFeatures = 768, kLabels = 2048, kFanIn = 64;
+  const Opts on{.dtype = DType::bf16, .device = kEmu};
+  const Tensor x = randn({kFeatures, kBatch}).to(on.device).to(on.dtype);
+  const Tensor dz = randn({kLabels, kBatch}).to(on.device).to(on.dtype);
+  const Tensor weight = randn({kLabels, kFanIn}).to(on.device).to(on.dtype);
+  const Tensor z = empty({kLabels, kBatch}, on), dweight = empty({kLabels, kFanIn}, on);
+  const Tensor dx = empty({kFeatures, kBatch}, on);
+  const int64_t groups = kLabels / group;
+  const Tensor index = randint(0, kFeatures, {groups, kFanIn}).to(DType::i32).to(kEmu);
+  GroupSharedShape s{kBatch, kFeatures, kLabels, kFanIn, group, false, on.dtype};
+  s.x_row = s.z_row = kBatch;
+  s.index = index.data<int32_t>();
+  GroupSharedForwardArgs f{s, x.raw(), weight.raw(), nullptr, z.raw()};
+  GroupSharedWeightGradArgs w{s, x.raw(), dz.raw(), dweight.raw(), nullptr};
+  GroupSharedInputGradArgs i{s, false, true, weight.raw(), dz.raw(), dx.raw()};
+  const int64_t least = 2 * kBatch * (kFeatures + kLabels) + 2 * kLabels * kFanIn +
+                        4 * groups * kFanIn;  // the same for all three
+  const std::string size = "group " + std::to_string(group);
+  table.add("group-shared bf16", size, least,
+            [&] { kernels::group_shared_forward(kEmu, on.dtype, f); });
+  table.add("group-shared bf16 dW", size, least,
+            [&] { kernels::group_shared_weight_grad(kEmu, on.dtype, w); });
+  table.add("group-shared bf16 dh", size, least,
+            [&] { kernels::group_shared_input_grad(kEmu, on.dtype, i); });
+}
+
 }  // namespace
 
 std::vector<TrafficRow> measure_traffic() {
@@ -103,6 +133,7 @@ std::vector<TrafficRow> measure_traffic() {
   add_softmax(table);
   for (const int64_t rows : {264, 1056, 4096, 8192, 16384}) add_layer_norm(table, rows, 512);
   add_optimiser(table);
+  for (const int64_t group : {64, 32, 16, 1}) add_group_shared(table, group);
   return table.take();
 }
 

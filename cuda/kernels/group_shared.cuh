@@ -1,6 +1,7 @@
 #pragma once
 #include <cutaway/core/math/config.h>
 #include <cutaway/cuda/device/group_blocks.h>
+#include <cutaway/cuda/lib/sparse.h>
 
 // Group-shared layers of f32 and f64. Groups of 16, 32 and 64 labels in f32: a block owns a group,
 // brings tiles of its features together in shared memory, and multiplies them with tiles of weights
@@ -194,6 +195,7 @@ void register_group_shared_type(DType dtype) {
   kernels::group_shared_input_grad.set(kDevice, dtype, &group_shared_input_grad<T>);
 }
 void register_group_shared_kernels() {
+  sparse_library(kDevice) = {&spmm, &sddmm};
   register_group_shared_type<double>(DType::f64);
   register_group_shared_type<float>(DType::f32);
 }

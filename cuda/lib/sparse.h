@@ -1,4 +1,5 @@
 #pragma once
+#include <cutaway/core/device.h>
 #include <cutaway/core/dtype.h>
 
 // Products with sparse matrices of the vendor's library: on the GPU cuSPARSE, in the emulator plain
@@ -48,5 +49,13 @@ namespace gpu {
 void spmm(const Spmm& x);
 void sddmm(const Sddmm& x);
 }  // namespace gpu
+
+// The functions above of a device, for code outside of kernels: null where it has none.
+struct SparseLibrary {
+  void (*spmm)(const Spmm&) = nullptr;
+  void (*sddmm)(const Sddmm&) = nullptr;
+};
+// Filled when kernels are registered.
+SparseLibrary& sparse_library(DeviceKind kind);
 
 }  // namespace cutaway::cuda
