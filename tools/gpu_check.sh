@@ -62,7 +62,8 @@ fi
 step "Fashion-MNIST" 60 "$build/cutaway" train --model convnet --data fashion-mnist --epochs 2 \
   --seed 1 --device cuda --out "$build/fashion"
 step "kernel ladders" 60 "$build/cutaway" bench kernels --device cuda
-step "bandwidth, products, attention, group-shared layers, training steps" 120 "$build/cutaway" bench gpu
+step "bandwidth, products, attention, group-shared layers, training steps" 120 \
+  "$build/cutaway" bench gpu
 if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
   step "the same training steps in PyTorch" 90 python3 tools/bench/peer_gpu.py
 else
