@@ -7,7 +7,7 @@ CONFIGURE := cmake -G Ninja -DCMAKE_BUILD_TYPE=Release
 CTEST_FLAGS := --output-on-failure --no-tests=error -j $(JOBS)
 
 .DEFAULT_GOAL := all
-.PHONY: all deps build run test asan bench docs clean help
+.PHONY: all deps build run test asan bench docs install clean help
 
 all: build
 
@@ -17,6 +17,7 @@ help:
 	@echo "make test     build and run all tests, also under sanitizers"
 	@echo "make asan     build and run the fast tests under sanitizers only"
 	@echo "make bench    build and run the benchmarks, beside PyTorch where it is installed"
+	@echo "make install  install the command, the libraries and the headers (PREFIX=/usr/local)"
 	@echo "make docs     write the reference of the ops to build/docs"
 	@echo "make deps     install the Debian packages that are missing"
 	@echo "make clean    delete the build folder"
@@ -69,6 +70,10 @@ bench: build
 bench-overhead: build
 	@$(BUILD)/cutaway_bench
 	@tools/check_header_time.sh $(BUILD)
+
+PREFIX ?= /usr/local
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 docs: build
 	@mkdir -p $(BUILD)/docs

@@ -112,6 +112,9 @@ if(NOT CUTAWAY_SANITIZE)
                WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     endif()
   endforeach()
+  add_test(NAME consumer
+           COMMAND tests/consumer/check.sh ${CMAKE_CURRENT_BINARY_DIR} ${CMAKE_CXX_COMPILER}
+           WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   add_test(NAME samples COMMAND sha256sum --check --quiet SHA256SUMS
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/datasets/samples)
   # One run over this build and the sanitized one beside it, with one summary (`make test`).
