@@ -29,7 +29,9 @@ struct Layer {
     weight = randn({labels, fan_in}, {}, &random).to(type);
     bias = randn({labels}, {}, &random);
     dz = randn({labels, batch}, {}, &random);
-    if (fan_in > 1 && !block) index.data<int32_t>()[1] = index.data<int32_t>()[0];  // a duplicate
+    if (index.numel() > 1 && fan_in > 1 && !block) {  // a duplicate
+      index.data<int32_t>()[1] = index.data<int32_t>()[0];
+    }
   }
   GroupSharedShape shape() const {
     return {.batch = batch,
