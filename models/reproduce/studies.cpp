@@ -5,11 +5,13 @@
 #include <cutaway/models/bayes_attention/statements.h>
 #include <cutaway/models/depth_law/statements.h>
 #include <cutaway/models/grokking/reproduce.h>
+#include <cutaway/models/haste/statements.h>
 
 namespace cutaway::reproduce {
 
 const std::vector<Study>& studies() {
-  static const std::vector<Study> list = {grokking::kStudy, bayes::kStudy, depth::kStudy};
+  static const std::vector<Study> list = {grokking::kStudy, bayes::kStudy, depth::kStudy,
+                                          haste::kStudy};
   return list;
 }
 

@@ -154,7 +154,7 @@ TEST_F(SciencePages, depth_law_refuses) {
 // Tables of equations name file and line: `file.cpp:12` `function`. The line must hold the name.
 TEST(SciencePlaces, equations_stand_where_the_pages_say) {
   const std::regex place("`([a-z_]+\\.(?:cpp|h)):([0-9]+)` `([^`]+)`");
-  for (const std::string name : {"grokking", "depth_law", "bayes_attention"}) {
+  for (const std::string name : {"grokking", "depth_law", "bayes_attention", "haste"}) {
     const std::string folder = fmt::format("{}/models/{}/", kSourceDir, name);
     std::ifstream page(folder + "README.md");
     int places = 0;
