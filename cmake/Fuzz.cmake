@@ -13,7 +13,7 @@ add_library(cutaway_fuzz STATIC ${fuzz_sources})
 target_include_directories(cutaway_fuzz PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(cutaway_fuzz PRIVATE cutaway cutaway_flags)
 
-foreach(format safetensors npy npz csv idx idx_gz lz4 json_fields xmc_sparse packages wordnet
+foreach(format safetensors torch npy npz csv idx idx_gz lz4 json_fields xmc_sparse packages wordnet
         checkpoint)
   add_executable(fuzz_${format} ${CMAKE_CURRENT_SOURCE_DIR}/tests/fuzz/libfuzzer.cpp)
   target_include_directories(fuzz_${format} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

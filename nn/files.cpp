@@ -1,6 +1,8 @@
 #include <cutaway/nn/files.h>
 
+#include <cutaway/core/io/file.h>
 #include <cutaway/core/io/safetensors.h>
+#include <cutaway/core/io/torch_file.h>
 
 namespace cutaway::nn {
 
@@ -11,8 +13,14 @@ void save(const Module& module, const std::string& path) {
 }
 
 void load(Module& module, const std::string& path, LoadOptions options) {
+  const io::Bytes bytes = io::read_file(path);
+  const auto size = int64_t(bytes.size());
   NamedTensors state;
-  for (auto& [name, value] : io::load_safetensors(path).tensors) state.push_back({name, value});
+  for (auto& [name, value] : io::is_torch_file(bytes.data(), size)
+                                 ? io::parse_torch(path, bytes.data(), size)
+                                 : io::parse_safetensors(path, bytes.data(), size).tensors) {
+    state.push_back({name, value});
+  }
   module.load_state_dict(state, options.strict);
 }
 

@@ -15,6 +15,8 @@ using Input = std::span<const uint8_t>;
 bool accepts_safetensors(Input in, std::string* message = nullptr);
 bool accepts_npy(Input in, std::string* message = nullptr);
 bool accepts_npz(Input in, std::string* message = nullptr);
+// A file of torch.save.
+bool accepts_torch(Input in, std::string* message = nullptr);
 bool accepts_csv(Input in, std::string* message = nullptr);
 bool accepts_idx(Input in, std::string* message = nullptr);
 // Packed IDX; more than 1 MiB of content is refused.

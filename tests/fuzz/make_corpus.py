@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 
 from corpus_files import gzip_cases, idx_cases, npy_cases
 from corpus_text import csv_cases
+from corpus_torch import torch_cases
 from corpus_xmc import json_cases, lz4_cases, packages_cases, sparse_cases, wordnet_cases
 from corpus_zip import npz_cases
 
@@ -214,6 +215,7 @@ def all_cases():
             ("idx_gz", ".idx.gz", (gzip_cases(),)),
             ("npy", ".npy", (npy_cases(),)),
             ("npz", ".npz", (npz_cases(),)),
+            ("torch", ".pt", (torch_cases(),)),
             ("csv", ".csv", (csv_cases(),)),
             ("lz4", ".lz4", (lz4_cases(),)),
             ("json_fields", ".json", (json_cases(),)),
@@ -241,7 +243,7 @@ def main():
         if check:
             stored = open(path, "rb").read() if os.path.isfile(path) else None
             # Another zlib may pack the same content in other bytes.
-            same = stored == content or (stored and name.startswith(("idx_gz/", "npz/")))
+            same = stored == content or (stored and name.startswith(("idx_gz/", "npz/", "torch/")))
             differing += [] if same else [name]
         else:
             os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -7,6 +7,7 @@
 #include <cutaway/core/io/npz.h>
 #include <cutaway/core/io/pack.h>
 #include <cutaway/core/io/safetensors.h>
+#include <cutaway/core/io/torch_file.h>
 #include <cutaway/datasets/readers.h>
 #include <cutaway/models/haste/sets.h>
 #include <tests/fuzz/formats.h>
@@ -43,6 +44,10 @@ bool accepts_npy(Input in, std::string* message) {
 
 bool accepts_npz(Input in, std::string* message) {
   return accepted([&] { io::parse_npz(kName, in.data(), int64_t(in.size())); }, message);
+}
+
+bool accepts_torch(Input in, std::string* message) {
+  return accepted([&] { io::parse_torch(kName, in.data(), int64_t(in.size())); }, message);
 }
 
 bool accepts_csv(Input in, std::string* message) {
@@ -85,14 +90,14 @@ bool accepts_packages(Input in, std::string* message) {
 }
 
 bool accepts_wordnet(Input in, std::string* message) {
-  return accepted([&] { haste::parse_wordnet(kName, std::string(in.begin(), in.end())); },
-                  message);
+  return accepted([&] { haste::parse_wordnet(kName, std::string(in.begin(), in.end())); }, message);
 }
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> all = {{"safetensors", accepts_safetensors, false},
                                           {"npy", accepts_npy, false},
                                           {"npz", accepts_npz, false},
+                                          {"torch", accepts_torch, false},
                                           {"csv", accepts_csv, false},
                                           {"idx", accepts_idx, false},
                                           {"idx_gz", accepts_idx_gz, false},
