@@ -1,4 +1,4 @@
-// The synthetic set of the card: structure in the labels, a long tail, noise.
+// The synthetic set: structure in the labels, a long tail, noise.
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
