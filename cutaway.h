@@ -18,5 +18,6 @@
 #include <cutaway/nn/optim/ema.h>
 #include <cutaway/nn/optim/functional.h>
 #include <cutaway/nn/optim/lbfgs.h>
+#include <cutaway/nn/optim/muon.h>
 #include <cutaway/nn/optim/optimizer.h>
 #include <cutaway/nn/sched/schedule.h>

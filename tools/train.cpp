@@ -84,7 +84,7 @@ void add_train(CLI::App& app, int& status) {
   c->add_option("--epochs", k.epochs, "Passes over the training data; 0 evaluates and reports")
       ->capture_default_str();
   c->add_option("--batch", k.batch, "Examples a step")->capture_default_str();
-  c->add_option("--optimizer", k.optimizer, "sgd, adam, adamw, rmsprop, adagrad or lion")
+  c->add_option("--optimizer", k.optimizer, "sgd, adam, adamw, rmsprop, adagrad, lion or muon")
       ->capture_default_str();
   c->add_option("--lr", k.lr, "Peak learning rate")->capture_default_str();
   c->add_option("--weight-decay", k.weight_decay, "Weight decay")->capture_default_str();

@@ -28,6 +28,7 @@
 #include <cutaway/models/train/run_report.h>
 #include <cutaway/models/zoo/zoo.h>
 #include <cutaway/nn/optim/adaptive.h>
+#include <cutaway/nn/optim/muon.h>
 #include <cutaway/nn/optim/optimizer.h>
 #include <cutaway/nn/sched/schedule.h>
 
@@ -82,8 +83,13 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& c,
     return std::make_unique<optim::Lion>(
         std::move(parameters), optim::LionOptions{.lr = c.lr, .weight_decay = c.weight_decay});
   }
+  if (c.optimizer == "muon") {
+    return std::make_unique<optim::Muon>(
+        std::move(parameters), optim::MuonOptions{.lr = c.lr, .weight_decay = c.weight_decay});
+  }
   require(c.optimizer == "adamw",
-          fmt::format("unknown optimiser \"{}\"; need sgd, adam, adamw, rmsprop, adagrad or lion",
+          fmt::format("unknown optimiser \"{}\"; need sgd, adam, adamw, rmsprop, adagrad, "
+                      "lion or muon",
                       c.optimizer));
   return std::make_unique<optim::AdamW>(
       std::move(parameters), optim::AdamWOptions{.lr = c.lr, .weight_decay = c.weight_decay});

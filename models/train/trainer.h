@@ -15,7 +15,7 @@ struct TrainConfig {
   std::string data = "fashion-mnist";
   int64_t epochs = 4;
   int64_t batch = 128;
-  std::string optimizer = "adamw";  // sgd, adam, adamw, rmsprop, adagrad, lion
+  std::string optimizer = "adamw";  // sgd, adam, adamw, rmsprop, adagrad, lion, muon
   double lr = 2e-3;
   double weight_decay = 0.01;
   double momentum = 0.9;  // sgd

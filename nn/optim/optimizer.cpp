@@ -38,13 +38,16 @@ class Batch {
  public:
   // renew(i, args) gives the arguments of the i-th parameter in a replay of a recorded step.
   using Renew = std::function<void(size_t i, OptimArgs& args)>;
-  Batch(Kernel<OptimListArgs>& kernel, Renew renew) : kernel_(kernel), renew_(std::move(renew)) {}
+  explicit Batch(Renew renew) : renew_(std::move(renew)) {}
 
-  void add(size_t index, const Tensor& p, const Tensor& grad, const OptimArgs& args) {
-    const bool joins = list_.empty() || (p.dtype() == alive_.front().dtype() &&
-                                         p.device() == alive_.front().device());
+  void add(Kernel<OptimListArgs>& kernel, size_t index, const Tensor& p, const Tensor& grad,
+           const OptimArgs& args) {
+    const bool joins =
+        list_.empty() || (kernel_ == &kernel && p.dtype() == alive_.front().dtype() &&
+                          p.device() == alive_.front().device());
     if (!joins || !storages_.insert(p.storage()).second) run();
     storages_.insert(p.storage());
+    kernel_ = &kernel;
     alive_.push_back(p);
     alive_.push_back(grad);
     list_.push_back(args);
@@ -61,8 +64,8 @@ class Batch {
         return true;
       });
     }
-    kernel_(alive_.front().device(), alive_.front().dtype(),
-            {list_.data(), static_cast<int64_t>(list_.size())});
+    (*kernel_)(alive_.front().device(), alive_.front().dtype(),
+               {list_.data(), static_cast<int64_t>(list_.size())});
     list_.clear();
     indices_.clear();
     alive_.clear();
@@ -70,7 +73,7 @@ class Batch {
   }
 
  private:
-  Kernel<OptimListArgs>& kernel_;
+  Kernel<OptimListArgs>* kernel_ = nullptr;
   Renew renew_;
   std::vector<OptimArgs> list_;
   std::vector<size_t> indices_;
@@ -111,6 +114,8 @@ void Optimizer::set_grad_scale(double scale) {
 
 void Optimizer::set_capturable(bool on) {
   if (on == capturable()) return;
+  if (!can_be_capturable())
+    throw ValueError("optimizer", fmt::format("{} has no capturable mode", name()));
   if (!on) {
     const std::vector<int64_t> counts = step_counts();
     for (size_t i = 0; i < states_.size(); ++i) states_[i].step = counts[i];
@@ -128,9 +133,7 @@ void Optimizer::set_capturable(bool on) {
   write_scalars(states_);
 }
 
-namespace {
-
-bool matches(const char* pattern, const char* name) {
+bool Optimizer::matches(const char* pattern, const char* name) {
   for (; *pattern && *pattern != '*'; ++pattern, ++name) {
     if (!*name || (*pattern != '?' && *pattern != *name)) return false;
   }
@@ -142,6 +145,8 @@ bool matches(const char* pattern, const char* name) {
   }
   return false;
 }
+
+namespace {
 
 void require_group(double lr_factor, std::optional<double> decay) {
   const auto good = [](double v) { return v >= 0 && std::isfinite(v); };
@@ -275,17 +280,17 @@ void Optimizer::step() {
   const trace::Range range(name());
   NoGradGuard no_grad;
   if (capturable()) advance_scalars();
-  Batch batch(kernel(), [this](size_t i, OptimArgs& args) { renew_arguments(i, args); });
+  Batch batch([this](size_t i, OptimArgs& args) { renew_arguments(i, args); });
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& p = parameters_[i].value;
     const Tensor g = p.grad();
     if (!g.defined()) continue;
     ++states_[i].step;
-    const Tensor grad = contiguous_raw(g);
+    const Tensor grad = contiguous_raw(direction(parameters_[i], g, states_[i]));
     const Tensor dense = contiguous_raw(p);
     OptimArgs args = group_arguments(i, dense, grad);
     if (capturable()) args.scalars = scalar_row(i);
-    batch.add(i, dense, grad, args);
+    batch.add(kernel_of(parameters_[i]), i, dense, grad, args);
     if (!p.is_contiguous()) {
       batch.run();
       copy_elements(p, dense);
@@ -314,11 +319,11 @@ void Optimizer::zero_grad() {
 
 NamedTensors Optimizer::state_dict() const {
   NamedTensors out;
-  const auto names = moment_names();
   const std::vector<int64_t> counts = step_counts();
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const State& s = states_[i];
     if (counts[i] == 0) continue;
+    const auto names = moment_names_of(parameters_[i]);
     out.push_back({parameters_[i].name + ".step", scalar_tensor(counts[i], {.dtype = DType::i64})});
     for (size_t k = 0; k < names.size(); ++k) {
       if (s.moments[k].defined())
@@ -333,9 +338,9 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
   std::map<std::string, Tensor> given;
   for (const Named& s : state) given[s.name] = s.value;
   std::vector<State> loaded(parameters_.size());
-  const auto names = moment_names();
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const auto& [name, value] = parameters_[i];
+    const auto names = moment_names_of(parameters_[i]);
     const auto count = given.find(name + ".step");
     if (count == given.end()) continue;
     loaded[i].step = count->second.item<int64_t>();

@@ -46,7 +46,8 @@ class Optimizer {
   // parameters, where kernels read and advance them, so that a step that was recorded as a graph
   // goes on counting when it is replayed and follows set_lr and set_grad_scale, called between
   // replays. The results have the bits of the ordinary mode. Raises DeviceError when the
-  // parameters are on several devices; move a module before. Named as in PyTorch.
+  // parameters are on several devices, move a module before, and ValueError for Muon. Named as in
+  // PyTorch.
   void set_capturable(bool on);
   bool capturable() const { return scalars_.defined(); }
   const NamedTensors& parameters() const { return parameters_; }
@@ -75,6 +76,14 @@ class Optimizer {
   // What the kernel is to do for one parameter; makes its moments when they are missing.
   virtual OptimArgs arguments(const Tensor& parameter, const Tensor& grad, State& state) = 0;
   virtual Kernel<OptimListArgs>& kernel() const = 0;
+  // For optimisers that treat parameters in several ways.
+  virtual Kernel<OptimListArgs>& kernel_of(const Named&) const { return kernel(); }
+  virtual std::vector<const char*> moment_names_of(const Named&) const { return moment_names(); }
+  // What the kernel gets in the place of the gradient; called before arguments().
+  virtual Tensor direction(const Named&, const Tensor& grad, State&) { return grad; }
+  virtual bool can_be_capturable() const { return true; }
+  // Whether a name is the pattern: * stands for any characters, ? for one.
+  static bool matches(const char* pattern, const char* name);
   // What makes the corrections: bases of the bias corrections, 0 where there are none, and the
   // decay of the learning rate.
   struct Betas {

@@ -13,6 +13,7 @@
 #include <cutaway/models/zoo/gpt.h>
 #include <cutaway/nn/nn.h>
 #include <cutaway/nn/optim/adaptive.h>
+#include <cutaway/nn/optim/muon.h>
 #include <cutaway/nn/optim/optimizer.h>
 #include <cutaway/nn/sched/schedule.h>
 
@@ -84,7 +85,7 @@ struct Training {
   }
 };
 
-enum class Method { sgd, momentum, adamw, rmsprop, adagrad, lion };
+enum class Method { sgd, momentum, adamw, rmsprop, adagrad, lion, muon };
 std::unique_ptr<optim::Optimizer> make_optimizer(Method method, nn::NamedTensors parameters) {
   if (method == Method::adamw) {
     return std::make_unique<optim::AdamW>(std::move(parameters), optim::AdamWOptions{.lr = 0.01});
@@ -96,6 +97,9 @@ std::unique_ptr<optim::Optimizer> make_optimizer(Method method, nn::NamedTensors
   if (method == Method::adagrad) {
     return std::make_unique<optim::Adagrad>(std::move(parameters),
                                             optim::AdagradOptions{.lr_decay = 0.1});
+  }
+  if (method == Method::muon) {
+    return std::make_unique<optim::Muon>(std::move(parameters), optim::MuonOptions{});
   }
   if (method == Method::lion) {
     auto lion = std::make_unique<optim::Lion>(std::move(parameters), optim::LionOptions{});
@@ -164,7 +168,7 @@ Tensors tokens(int i) {
 
 TEST(RecordTraining, MlpHasTheBitsOfEager) {
   for (const Method m : {Method::sgd, Method::momentum, Method::adamw, Method::rmsprop,
-                         Method::adagrad, Method::lion}) {
+                         Method::adagrad, Method::lion, Method::muon}) {
     for (const double clip : {0.0, 0.05, 1e6}) {
       compare<Mlp>(rows, {.method = m, .clip = clip});
     }
