@@ -108,21 +108,6 @@ Tile<T> find_tile(int rows, int vectors) {
   return detail::tile_of<T, V>(rows, std::make_integer_sequence<int, kTileRows[V]>{});
 }
 
-// to[q·to_row + j] = from[j·from_row + q] for a square of one vector's lanes; j < count, zeros
-// behind.
-template <class T>
-inline void transpose_square(const T* from, int64_t from_row, int count, T* to, int64_t to_row) {
-  constexpr int kL = kVectorLanes<T>;
-  Vector<T> rows[kL];
-#pragma GCC unroll 16
-  for (int j = 0; j < kL; ++j) {
-    rows[j] = j < count ? load_vector(from + j * from_row) : Vector<T>{};
-  }
-  transpose_rows(rows);
-#pragma GCC unroll 16
-  for (int q = 0; q < kL; ++q) store_vector(to + q * to_row, rows[q]);
-}
-
 // The sums of x[q] · rows[j·row + q] over q < depth, for each lane j < count.
 template <class T>
 inline Vector<T> dots(const T* x, const T* rows, int64_t row, int count, int64_t depth) {

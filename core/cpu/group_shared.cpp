@@ -117,7 +117,8 @@ struct WeightGrad {
   void turn(const T* dz, int64_t row, int64_t labels) const {
     for (int64_t l = 0; l < labels; l += kL) {
       for (int64_t i = 0; i < kWidth; i += kL) {
-        turn_square(dz + l * row + i, row, labels - l, turned.get() + i * padded + l, padded);
+        transpose_square(dz + l * row + i, row, int(std::min(kL, labels - l)),
+                         turned.get() + i * padded + l, padded);
       }
     }
   }
@@ -176,7 +177,7 @@ struct WeightGrad {
     for (int64_t l = 0; l < labels; l += kL) {
       const int64_t used = std::min(kL, labels - l);
       for (int64_t j = 0; j < a.fan_in; j += kL) {
-        turn_square(sums.get() + j * padded + l, padded, kL, square, kL);
+        transpose_square(sums.get() + j * padded + l, padded, int(kL), square, kL);
         for (int64_t r = 0; r < used; ++r) {
           const Vector<T> part[1] = {load_vector(square + r * kL)};
           store_part<1>(part, a.fan_in - j, out + (l + r) * a.fan_in + j);

@@ -92,33 +92,13 @@ void check_rewiring(const RunOptions& o) {
 }  // namespace
 
 void save_options(const RunOptions& options, const std::string& path) {
-  std::string text;
-  each_field(options, [&](const char* name, const auto& value) {
-    using T = std::remove_cvref_t<decltype(value)>;
-    text += text.empty() ? "{\n" : ",\n";
-    if constexpr (std::is_same_v<T, std::string>) {
-      text += fmt::format("  \"{}\": {}", name, json_quoted(value));
-    } else if constexpr (std::is_same_v<T, bool>) {
-      text += fmt::format("  \"{}\": {}", name, int(value));
-    } else {
-      text += fmt::format("  \"{}\": {}", name, value);
-    }
-  });
-  io::write_file_atomic(path, text + ",\n  \"version\": \"" CUTAWAY_VERSION "\"\n}\n");
+  train::save_fields(
+      options, [](auto& o, auto&& visit) { each_field(o, visit); }, path);
 }
 
 RunOptions load_options(const std::string& path) {
-  const auto json = train::read_json_object("xmc", path);
-  RunOptions o;
-  each_field(o, [&](const char* name, auto& value) {
-    using T = std::remove_cvref_t<decltype(value)>;
-    if constexpr (std::is_same_v<T, bool>) {
-      value = train::json_field<int64_t>("xmc", json, name, path) != 0;
-    } else {
-      value = train::json_field<T>("xmc", json, name, path);
-    }
-  });
-  return o;
+  return train::load_fields<RunOptions>(
+      "xmc", [](auto& o, auto&& visit) { each_field(o, visit); }, path);
 }
 
 void check_options(const RunOptions& o) {

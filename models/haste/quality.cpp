@@ -170,16 +170,18 @@ void order_statements(reproduce::Run& run, Table& t, const std::vector<uint64_t>
   add(5, differences(differences(t["HASTE 16"].tail5, t["random groups"].tail5), random_gap), 0);
 }
 
-void pictures(reproduce::Run& run, Table& t) {
+void pictures(reproduce::Run& run, Table& t, const std::vector<Setting>& settings, bool slow) {
   std::vector<Compared> p5, tail;
-  for (const Setting& s : kSettings) {
+  for (const Setting& s : settings) {
     p5.push_back({s.name, t[s.name].p5});
     tail.push_back({s.name, t[s.name].tail5});
   }
-  run.picture("layers", "P@5 of all layers and ablations on synth-xmc.",
-              compare_plot(p5, "P@5 on synth-xmc", "percent"));
-  run.picture("layers-tail", "P@5 among labels with fewer than 50 training samples.",
-              compare_plot(tail, "Tail P@5 on synth-xmc", "percent"));
+  const std::string with = slow ? ", slow encoder" : "", name = slow ? "-slow" : "";
+  run.picture("layers" + name, "P@5 of layers and ablations on synth-xmc" + with + ".",
+              compare_plot(p5, "P@5 on synth-xmc" + with, "percent"));
+  run.picture("layers-tail" + name,
+              "P@5 among labels with fewer than 50 training samples" + with + ".",
+              compare_plot(tail, "Tail P@5 on synth-xmc" + with, "percent"));
 }
 
 }  // namespace
@@ -207,7 +209,8 @@ void quality_statements(reproduce::Run& run) {
   order_statements(run, slow, seeds, true);
   const auto half = differences(fast["bf16"].p1, fast["HASTE 16"].p1);
   run.add(at_most({kHalf[0], kHalf[1], std::fabs(mean(half)), 1, spread(half), seeds}));
-  pictures(run, fast);
+  pictures(run, fast, all, false);
+  pictures(run, slow, layers, true);
 }
 
 }  // namespace cutaway::haste

@@ -74,32 +74,17 @@ constexpr const char* kStyle =
 
 }  // namespace
 
-MetricsCsv::MetricsCsv(const std::string& path, int64_t keep) : path_(path) {
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(path, ignored)) {
-    const io::Bytes bytes = io::read_file(path);
-    const std::string text(bytes.begin(), bytes.end());
-    size_t from = 0;
-    for (size_t end; (end = text.find('\n', from)) != std::string::npos; from = end + 1) {
-      EpochRow row;
-      if (parse_row(std::string_view(text).substr(from, end - from), row) && row.epoch <= keep) {
+MetricsCsv::MetricsCsv(const std::string& path, int64_t keep)
+    : file_(path, kHeader, [&](std::string_view line) {
+        EpochRow row;
+        if (!parse_row(line, row) || row.epoch > keep) return false;
         rows_.push_back(row);
-      }
-    }
-  }
-  std::string kept = kHeader;
-  for (const EpochRow& r : rows_) kept += format_row(r);
-  io::write_file_atomic(path, kept);
-  out_.open(path, std::ios::app | std::ios::binary);
-  if (!out_) throw IoError("metrics", "cannot write " + path);
-}
+        return true;
+      }) {}
 
 void MetricsCsv::add(const EpochRow& row) {
   rows_.push_back(row);
-  const std::string line = format_row(row);
-  out_.write(line.data(), std::streamsize(line.size()));
-  out_.flush();
-  if (!out_) throw IoError("metrics", "cannot write " + path_, "is the disk full?");
+  file_.add(format_row(row));
 }
 
 std::string metrics_text(const Metrics& m) {

@@ -1,9 +1,9 @@
 #pragma once
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include <cutaway/models/haste/train.h>
+#include <cutaway/models/train/run_folder.h>
 
 namespace cutaway::haste {
 
@@ -16,9 +16,8 @@ class MetricsCsv {
   const std::vector<EpochRow>& rows() const { return rows_; }
 
  private:
-  std::string path_;
-  std::vector<EpochRow> rows_;
-  std::ofstream out_;
+  std::vector<EpochRow> rows_;  // filled while the file is opened
+  train::RowFile file_;
 };
 
 // The result as lines of text: P@k and PSP@k, bands, deciles, bytes of every tensor.

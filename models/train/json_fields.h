@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/io/file.h>
@@ -40,6 +41,41 @@ T json_field(const char* who, const nlohmann::json& j, const char* name, const s
     if (!(std::is_same_v<T, uint64_t> ? whole : small)) fail("a whole number from 0 to 2^53");
   }
   return found->template get<T>();
+}
+
+// A value as JSON; truth values are 0 and 1.
+std::string field_text(const std::string& value);
+std::string field_text(bool value);
+std::string field_text(int64_t value);
+std::string field_text(uint64_t value);
+std::string field_text(double value);
+// Writes the members, `"name": value` each, as one object, with the version of the library.
+void write_fields(const std::vector<std::string>& members, const std::string& path);
+
+// The options of a run as a flat JSON object. each_field(options, f) calls f(name, value) for every
+// one of them.
+template <class Options, class EachField>
+void save_fields(const Options& options, EachField each_field, const std::string& path) {
+  std::vector<std::string> members;
+  each_field(options, [&](const char* name, const auto& value) {
+    members.push_back(std::string("\"") + name + "\": " + field_text(value));
+  });
+  write_fields(members, path);
+}
+// What save_fields wrote; raises IoError as json_field does.
+template <class Options, class EachField>
+Options load_fields(const char* who, EachField each_field, const std::string& path) {
+  const auto json = read_json_object(who, path);
+  Options o;
+  each_field(o, [&](const char* name, auto& value) {
+    using T = std::remove_cvref_t<decltype(value)>;
+    if constexpr (std::is_same_v<T, bool>) {
+      value = json_field<int64_t>(who, json, name, path) != 0;
+    } else {
+      value = json_field<T>(who, json, name, path);
+    }
+  });
+  return o;
 }
 
 }  // namespace cutaway::train

@@ -24,13 +24,13 @@ std::string format_row(const MetricRow& r) {
 }
 
 // Parses one line; false for anything that is not a whole row.
-bool parse_row(const std::string& line, MetricRow& r) {
+bool parse_row(std::string_view line, MetricRow& r) {
   std::vector<std::string> cells;
   size_t from = 0;
   for (size_t comma; (comma = line.find(',', from)) != std::string::npos; from = comma + 1) {
-    cells.push_back(line.substr(from, comma - from));
+    cells.emplace_back(line.substr(from, comma - from));
   }
-  cells.push_back(line.substr(from));
+  cells.emplace_back(line.substr(from));
   if (cells.size() != 8) return false;
   const auto number = [](const std::string& s, auto& v) {
     const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
@@ -101,31 +101,42 @@ std::string next_run_path(const std::string& stem) {
   }
 }
 
-MetricsFile::MetricsFile(const std::string& path, int64_t keep) : path_(path) {
+RowFile::RowFile(const std::string& path, const std::string& header,
+                 const std::function<bool(std::string_view)>& keep)
+    : path_(path) {
   std::error_code ignored;
+  std::string kept = header;
   if (fs::is_regular_file(path, ignored)) {
     const io::Bytes bytes = io::read_file(path);
     const std::string text(bytes.begin(), bytes.end());
     size_t from = 0;
     for (size_t end; (end = text.find('\n', from)) != std::string::npos; from = end + 1) {
-      MetricRow row;
-      if (parse_row(text.substr(from, end - from), row) && int64_t(rows_.size()) < keep)
-        rows_.push_back(row);
+      const std::string_view line = std::string_view(text).substr(from, end - from);
+      if (keep(line)) kept.append(line).append("\n");
     }
   }
-  std::string kept = kHeader;
-  for (const MetricRow& r : rows_) kept += format_row(r);
   io::write_file_atomic(path, kept);
   out_.open(path, std::ios::app | std::ios::binary);
   if (!out_) throw IoError("metrics", "cannot write " + path);
 }
 
-void MetricsFile::add(const MetricRow& row) {
-  rows_.push_back(row);
-  const std::string line = format_row(row);
+void RowFile::add(const std::string& line) {
   out_.write(line.data(), std::streamsize(line.size()));
   out_.flush();
   if (!out_) throw IoError("metrics", "cannot write " + path_, "is the disk full?");
+}
+
+MetricsFile::MetricsFile(const std::string& path, int64_t keep)
+    : file_(path, kHeader, [&](std::string_view line) {
+        MetricRow row;
+        if (int64_t(rows_.size()) >= keep || !parse_row(line, row)) return false;
+        rows_.push_back(row);
+        return true;
+      }) {}
+
+void MetricsFile::add(const MetricRow& row) {
+  rows_.push_back(row);
+  file_.add(format_row(row));
 }
 
 }  // namespace cutaway::train

@@ -1,7 +1,9 @@
 #pragma once
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cutaway::train {
@@ -40,18 +42,31 @@ struct MetricRow {
   double rate = 0, seconds = 0;  // examples per second, time since the start: the only columns that
                                  // depend on the clock
 };
+// A text file to which rows are added, each flushed.
+class RowFile {
+ public:
+  // Of a file that is there the lines for which keep(line) is true stay, in order. A partial line
+  // at the end goes.
+  RowFile(const std::string& path, const std::string& header,
+          const std::function<bool(std::string_view)>& keep);
+  void add(const std::string& line);  // with its end
+
+ private:
+  std::string path_;
+  std::ofstream out_;
+};
+
 class MetricsFile {
  public:
   // Opens for appending with the first `keep` rows: what a killed run wrote after its checkpoint
-  // goes, and so does a partial line.
+  // goes.
   MetricsFile(const std::string& path, int64_t keep);
   void add(const MetricRow& row);
   const std::vector<MetricRow>& rows() const { return rows_; }
 
  private:
-  std::string path_;
-  std::vector<MetricRow> rows_;
-  std::ofstream out_;
+  std::vector<MetricRow> rows_;  // filled while the file is opened
+  RowFile file_;
 };
 
 }  // namespace cutaway::train

@@ -1,39 +1,21 @@
 // The program as a shell starts it.
-#include <gtest/gtest.h>
-
+#include <cutaway/models/train/trainer.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <cutaway/core/text.h>
-#include <cutaway/models/train/trainer.h>
-#include <tests/paths.h>
+#include <tests/tools/shell_command.h>
 
 namespace cutaway {
 namespace {
 namespace fs = std::filesystem;
 
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream all;
-  all << in.rdbuf();
-  return all.str();
-}
-
-// A folder of its own with a table of two numbers and a class.
-class Command : public testing::Test {
+// In a folder with a table of two numbers and a class.
+class Command : public ShellCommand {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / fmt::format("cutaway_command_{}", ::getpid());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
+    ShellCommand::SetUp();
     write_table(folder_ / "t.csv");
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   static void write_table(const fs::path& path) {
     std::ofstream out(path);
@@ -41,22 +23,12 @@ class Command : public testing::Test {
     for (int i = 0; i < 60; ++i) out << i * 7 % 13 << ',' << i * 5 % 11 << ',' << i % 3 << '\n';
   }
 
-  // Exit status; the output of both streams is in text_.
   int run(const std::string& arguments, const fs::path& where = {}) {
-    const std::string all = fmt::format(
-        "cd {} && {} {} >{} 2>&1", shell_quoted((where.empty() ? folder_ : where).string()),
-        shell_quoted(kCommand), arguments, shell_quoted((folder_ / "log").string()));
-    const int status = std::system(all.c_str());
-    text_ = read_text(folder_ / "log");
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return ShellCommand::run(arguments, "/dev/null", where);
   }
   int train(const std::string& arguments) {
     return run("train --quiet --data t.csv --model linear " + arguments);
   }
-  bool says(const std::string& piece) const { return text_.find(piece) != std::string::npos; }
-
-  fs::path folder_;
-  std::string text_;
 };
 
 TEST_F(Command, FC_2803_numbers_on_the_command_line) {
@@ -102,7 +74,7 @@ TEST_F(Command, FC_3d17_paths_with_blanks_umlauts_quotes_and_a_dash) {
   // From another folder: the data set is found all the same.
   EXPECT_EQ(run("train --resume " + shell_quoted((folder_ / "-run 1").string()), "/"), 0) << text_;
   EXPECT_TRUE(says("predict --run '" + (folder_ / "-run 1").string() + "'")) << text_;
-  const std::string report = read_text(folder_ / "-run 1/report.html");
+  const std::string report = read(folder_ / "-run 1/report.html");
   EXPECT_NE(report.find("linear on " + folder_.string() + "/My Data/Übung &quot;1&quot;.csv"),
             std::string::npos);
   EXPECT_NE(report.find("&quot;1&quot;.csv'"), std::string::npos) << "the command is quoted";
@@ -121,14 +93,14 @@ TEST_F(Command, FC_3d17_paths_with_blanks_umlauts_quotes_and_a_dash) {
 
 TEST_F(Command, FC_41c0_output_folders_that_cannot_be_used) {
   ASSERT_EQ(train("--epochs 1 --out run"), 0) << text_;
-  const std::string before = read_text(folder_ / "run/metrics.csv");
+  const std::string before = read(folder_ / "run/metrics.csv");
   EXPECT_EQ(train("--epochs 1 --out run"), 1);
   EXPECT_TRUE(says("already holds a run") && says("--resume run")) << text_;
   EXPECT_EQ(train("--epochs 1 --out t.csv"), 1);
   EXPECT_TRUE(says("is a file, not a folder")) << text_;
   EXPECT_EQ(train("--epochs 1 --out /proc/run"), 1);
   EXPECT_TRUE(says("cannot create /proc/run")) << text_;
-  EXPECT_EQ(read_text(folder_ / "run/metrics.csv"), before);
+  EXPECT_EQ(read(folder_ / "run/metrics.csv"), before);
   // Wrong options leave no folder behind that the corrected command would stumble over.
   for (const char* wrong : {"--optimizer best", "--schedule never", "--clip -1"}) {
     EXPECT_EQ(train(std::string(wrong) + " --out fresh"), 1) << text_;
@@ -147,9 +119,9 @@ TEST_F(Command, options_of_the_run_are_refused_on_resume) {
   EXPECT_EQ(run("train --resume run --quiet --threads 1"), 0) << text_;
 }
 
-// metrics.csv without the columns that depend on the clock.
-std::string timeless(const fs::path& run) {
-  std::istringstream in(read_text(run / "metrics.csv"));
+// The text of a metrics.csv without the columns that depend on the clock.
+std::string timeless(const std::string& metrics) {
+  std::istringstream in(metrics);
   std::string all;
   for (std::string line; std::getline(in, line);) {
     size_t end = 0;
@@ -169,8 +141,8 @@ TEST_F(Command, FC_6849_the_same_command_twice) {
     const fs::path where = folder_ / fmt::format("place{}", metrics.size());
     fs::create_directories(where);
     ASSERT_EQ(run(options + " --threads " + threads, where), 0) << text_;
-    metrics.push_back(timeless(where / "run"));
-    weights.push_back(read_text(where / "run/checkpoint/step-000000009/model.safetensors"));
+    metrics.push_back(timeless(read(where / "run" / "metrics.csv")));
+    weights.push_back(read(where / "run/checkpoint/step-000000009/model.safetensors"));
   }
   EXPECT_EQ(std::count(metrics[0].begin(), metrics[0].end(), '\n'), 1 + 9 + 3);
   EXPECT_GT(weights[0].size(), 100u);

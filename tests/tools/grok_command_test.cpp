@@ -1,52 +1,15 @@
 // cutaway grok as a shell starts it: the commands of docs/grokking.md at small scale, bad input.
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
-#include <cutaway/core/text.h>
-#include <tests/paths.h>
+#include <tests/tools/shell_command.h>
 
 namespace cutaway {
 namespace {
 namespace fs = std::filesystem;
 
-class GrokCommand : public testing::Test {
+class GrokCommand : public ShellCommand {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / fmt::format("cutaway_grok_command_{}", ::getpid());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  int run(const std::string& arguments) {
-    const std::string log = (folder_ / "log").string();
-    const std::string all = fmt::format("cd {} && {} {} >{} 2>&1", shell_quoted(folder_.string()),
-                                        shell_quoted(kCommand), arguments, shell_quoted(log));
-    const int status = std::system(all.c_str());
-    std::ifstream in(log);
-    std::ostringstream text;
-    text << in.rdbuf();
-    text_ = text.str();
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  // Bad input: status 2 and one line that holds `piece`.
   void refuses(const std::string& arguments, const std::string& piece) {
-    EXPECT_EQ(run("grok " + arguments), 2) << arguments;
-    EXPECT_EQ(std::count(text_.begin(), text_.end(), '\n'), 1) << text_;
-    EXPECT_NE(text_.find(piece), std::string::npos) << text_;
+    ShellCommand::refuses("grok " + arguments, piece);
   }
-  void write(const std::string& name, const std::string& text) {
-    std::ofstream(folder_ / name) << text;
-  }
-
-  fs::path folder_;
-  std::string text_;
 };
 
 TEST_F(GrokCommand, the_page_runs_at_small_scale) {

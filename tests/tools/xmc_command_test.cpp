@@ -1,60 +1,21 @@
 // cutaway xmc train, eval and predict as a shell starts them: the commands of docs/haste.md at
 // small scale, a run that is stopped and goes on, and what bad input is told.
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
-#include <cutaway/core/text.h>
-#include <tests/paths.h>
+#include <tests/tools/shell_command.h>
 
 namespace cutaway {
 namespace {
 namespace fs = std::filesystem;
 
-class XmcCommand : public testing::Test {
+class XmcCommand : public ShellCommand {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / fmt::format("cutaway_xmc_{}", ::getpid());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   int run(const std::string& arguments, const std::string& input = "/dev/null") {
-    const std::string all = fmt::format(
-        "cd {} && CUTAWAY_SAMPLES={}/datasets/samples {} xmc {} --threads 1 <{} >log 2>&1",
-        shell_quoted(folder_.string()), shell_quoted(kSourceDir), shell_quoted(kCommand), arguments,
-        input);
-    const int status = std::system(all.c_str());
-    text_ = read("log");
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return ShellCommand::run(fmt::format("xmc {} --threads 1", arguments), input);
   }
-  std::string read(const std::string& name) const {
-    std::ifstream in(folder_ / name, std::ios::binary);
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
-  }
-  void write(const std::string& name, const std::string& content) {
-    std::ofstream(folder_ / name) << content;
-  }
-  void says(const std::string& piece) {
-    EXPECT_NE(text_.find(piece), std::string::npos) << piece << " is not in\n" << text_;
-  }
-  // Status 2, and one line that holds `piece`.
   void refuses(const std::string& arguments, const std::string& piece) {
-    EXPECT_EQ(run(arguments), 2) << arguments << "\n" << text_;
-    says(piece);
-    EXPECT_EQ(std::count(text_.begin(), text_.end(), '\n'), 1) << text_;
+    ShellCommand::refuses(fmt::format("xmc {} --threads 1", arguments), piece);
   }
-
-  fs::path folder_;
-  std::string text_;
 };
 
 const std::string kSmall =
@@ -67,7 +28,7 @@ TEST_F(XmcCommand, train_eval_predict) {
             0)
       << text_;
   for (const char* piece : {"epoch   2", "P@1,3,5", "head (", "tail.index", "together", "report"}) {
-    says(piece);
+    shows(piece);
   }
   for (const char* name :
        {"config.json", "metrics.csv", "report.html", "labels.txt", "vectorizer.tsv",
@@ -78,12 +39,12 @@ TEST_F(XmcCommand, train_eval_predict) {
   const std::string metrics = read("run/metrics.csv");
   EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 3) << metrics;
   ASSERT_EQ(run("eval --run run"), 0) << text_;
-  says("PSP");
+  shows("PSP");
   write("descriptions", "python library to read yaml files\n\nqqqq\n");
   ASSERT_EQ(run("predict --run run --topk 3", "descriptions"), 0) << text_;
-  says("python3");
-  says("words read: ");
-  says("no word of this is known");
+  shows("python3");
+  shows("words read: ");
+  shows("no word of this is known");
   ASSERT_EQ(run("predict --run run --topk 2 --text 'perl module'"), 0) << text_;
   EXPECT_EQ(std::count(text_.begin(), text_.end(), '%'), 2) << text_;
   refuses("train --data debian-sample --out run", "--resume");
@@ -92,7 +53,7 @@ TEST_F(XmcCommand, train_eval_predict) {
 TEST_F(XmcCommand, a_stopped_run_goes_on_to_the_same_bytes) {
   ASSERT_EQ(run(kSmall + "--out whole"), 0) << text_;
   ASSERT_EQ(run(kSmall + "--out parts --stop-after 7"), 0) << text_;
-  says("xmc train --resume parts");
+  shows("xmc train --resume parts");
   ASSERT_EQ(run("train --resume parts --quiet --stop-after 6"), 0) << text_;
   ASSERT_EQ(run("train --resume parts --quiet"), 0) << text_;
   for (const char* name : {"/checkpoint/last.safetensors", "/checkpoint/best.safetensors"}) {

@@ -1,46 +1,17 @@
 // cutaway xmc convert and xmc groups as a shell starts them.
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <cutaway/core/text.h>
-#include <tests/paths.h>
+#include <tests/tools/shell_command.h>
 
 namespace cutaway {
 namespace {
 namespace fs = std::filesystem;
 
-class XmcDataCommand : public testing::Test {
+class XmcDataCommand : public ShellCommand {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / fmt::format("cutaway_xmc_data_{}", ::getpid());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  int run(const std::string& arguments) {
-    const std::string log = (folder_ / "log").string();
-    const std::string all =
-        fmt::format("cd {} && CUTAWAY_SAMPLES={}/datasets/samples {} xmc {} >{} 2>&1",
-                    shell_quoted(folder_.string()), shell_quoted(kSourceDir),
-                    shell_quoted(kCommand), arguments, shell_quoted(log));
-    const int status = std::system(all.c_str());
-    std::ifstream in(log);
-    std::ostringstream text;
-    text << in.rdbuf();
-    text_ = text.str();
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  void says(const std::string& piece) {
-    EXPECT_NE(text_.find(piece), std::string::npos) << piece << " is not in\n" << text_;
-  }
-  // Bad input: status 2 and one line of complaint that holds `piece`.
+  int run(const std::string& arguments) { return ShellCommand::run("xmc " + arguments); }
+  // Bad input: status 2 and one line of complaint that holds `piece`, behind what was read before.
   void refuses(const std::string& arguments, const std::string& piece) {
     EXPECT_EQ(run(arguments), 2) << arguments;
     const size_t at = text_.find("cutaway: [");
@@ -48,9 +19,6 @@ class XmcDataCommand : public testing::Test {
     EXPECT_EQ(text_.find("cutaway: [", at + 1), std::string::npos) << text_;
     EXPECT_NE(text_.substr(at, text_.find('\n', at) - at).find(piece), std::string::npos) << text_;
   }
-
-  fs::path folder_;
-  std::string text_;
 };
 
 TEST_F(XmcDataCommand, converted_sets_are_read_again) {
@@ -60,7 +28,7 @@ TEST_F(XmcDataCommand, converted_sets_are_read_again) {
         << text_;
     const std::string first = text_.substr(text_.find(':'), text_.find('\n') - text_.find(':'));
     ASSERT_EQ(run(fmt::format("groups --data {}", to)), 0) << text_;
-    says(first);
+    shows(first);
   }
   // An extract of the shipped records, and a set from it.
   const std::string sample = std::string(kSourceDir) + "/datasets/samples/xmc/debian_packages.gz";
@@ -73,7 +41,7 @@ TEST_F(XmcDataCommand, converted_sets_are_read_again) {
 
 TEST_F(XmcDataCommand, groups_show_words_and_labels_that_belong_together) {
   ASSERT_EQ(run("groups --data debian-sample --inspect --show 400"), 0) << text_;
-  says("semantic 0.");
+  shows("semantic 0.");
   // The groups that hold most R packages are named by the words of R packages.
   bool found = false;
   for (size_t at = text_.find("\n  words "); at != std::string::npos;
@@ -97,8 +65,8 @@ TEST_F(XmcDataCommand, groups_of_a_run_show_the_features_they_share) {
   const std::string train = "train --data debian-sample --limit 600 --epochs 1 --hidden 64 --quiet";
   ASSERT_EQ(run(train + " --out shared"), 0) << text_;
   ASSERT_EQ(run("groups --run shared --inspect --show 3"), 0) << text_;
-  says("semantic, as trained, 0.");
-  says("\n  shared  ");
+  shows("semantic, as trained, 0.");
+  shows("\n  shared  ");
   ASSERT_EQ(run(train + " --layer dense --out dense"), 0) << text_;
   refuses("groups --run dense --inspect", "shares no features within groups");
   refuses("groups --run nowhere", "nowhere/config.json");
