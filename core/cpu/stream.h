@@ -2,7 +2,9 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__SSE2__)
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
@@ -29,6 +31,20 @@ inline void stream_lines(void* to, const void* from, int64_t lines) {
   }
 #else
   std::memcpy(to, from, size_t(64 * lines));
+#endif
+}
+
+// A vector to a place on a multiple of its size, the same way.
+template <class T, class Lanes>
+[[gnu::always_inline]] inline void stream_vector(T* to, Lanes v) {
+#if defined(__AVX512F__)
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(to), (__m512i)v);
+#elif defined(__AVX2__)
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), (__m256i)v);
+#elif defined(__SSE2__)
+  _mm_stream_si128(reinterpret_cast<__m128i*>(to), (__m128i)v);
+#else
+  std::memcpy(to, &v, sizeof v);
 #endif
 }
 
