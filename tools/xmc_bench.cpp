@@ -46,6 +46,8 @@ void add_xmc_bench(CLI::App& xmc, int& status) {
   c->add_option("--fan-in", o.fan_in, "Features a label reads")->capture_default_str();
   c->add_option("--group", o.group, "Labels that share them")->capture_default_str();
   c->add_option("--batch", o.batch, "Batch size")->capture_default_str();
+  c->add_option("--chunk", o.chunk, "Labels whose logits exist at a time, in a whole step")
+      ->capture_default_str();
   c->add_option("--threads", o.threads, "Numbers of threads")->delimiter(',');
   c->add_option("--repeats", o.repeats, "Rounds; medians are shown")->capture_default_str();
   c->add_flag("--sweep", a->sweep, "All G of 16, 32, 64 and F of 16 to 256, to files");

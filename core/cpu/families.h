@@ -9,6 +9,7 @@
   X(group_shared) \
   X(index) \
   X(index_reduce) \
+  X(labels) \
   X(loss) \
   X(lstm) \
   X(magnitude) \

@@ -87,6 +87,7 @@ void find_rows(const GroupSharedShape& s, int64_t k, int64_t* offset) {
 
 // The cache lines of `bytes` from `from` on, for tiles of `depth` products.
 Ahead ahead_of(const void* from, int64_t bytes, int64_t depth) {
+  depth = std::max<int64_t>(depth, 1);
   return {.two = {static_cast<const char*>(from), bytes / (64 * depth), 64 * depth, 64}};
 }
 // The lines of `rows` of `used` bytes, for tiles of a product for each of them.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/error.h>
@@ -14,6 +15,7 @@
 #include <cutaway/core/linalg/blas.h>
 #include <cutaway/core/parallel.h>
 #include <cutaway/core/rng.h>
+#include <cutaway/models/haste/output_layer.h>
 #include <cutaway/models/report/svg.h>
 
 namespace cutaway::haste {
@@ -148,6 +150,44 @@ void add_dense(std::vector<Contestant>& list, const Operands& t) {
   add("dW", {o.labels, o.fan_in, o.batch, t.dz, t.u, t.dweight, false, true});
 }
 
+// Five labels for each sample.
+Csr some_labels(const BenchOptions& o) {
+  Csr rows;
+  rows.cols = o.labels;
+  for (int64_t b = 0; b < o.batch; ++b) {
+    std::vector<std::pair<int32_t, float>> row;
+    for (int64_t i = 0; i < 5; ++i) {
+      row.push_back({int32_t((b + i * std::max<int64_t>(1, o.labels / 5)) % o.labels), 1.0f});
+    }
+    add_row(rows, row);
+  }
+  return rows;
+}
+
+// Whole steps of output layers: forward, loss, gradients and update, chunk by chunk of labels.
+void add_steps(std::vector<Contestant>& list, const Operands& t, const Csr& positives) {
+  const BenchOptions& o = t.o;
+  const auto add = [&](const char* name, OutputKind kind, DType dtype) {
+    const auto layer = std::make_shared<OutputLayer>(OutputOptions{.kind = kind,
+                                                                   .labels = o.labels,
+                                                                   .features = o.features,
+                                                                   .group = o.group,
+                                                                   .fan_in = o.fan_in,
+                                                                   .dtype = dtype,
+                                                                   .chunk = o.chunk});
+    // Weights are read by forward and dh, read and written by the update; the momentum, too.
+    const int64_t bytes = o.labels * o.fan_in * (4 * size_of(dtype) + 8);
+    list.push_back({name, "step", bytes, [&t, &positives, layer] {
+                      (void)layer->step(t.x, positives, {.lr = 1e-6, .momentum = 0.9});
+                    }});
+  };
+  add("group-shared", OutputKind::haste, DType::f32);
+  add("group-shared bf16", OutputKind::haste, DType::bf16);
+  add("ffi", OutputKind::ffi, DType::f32);
+  add("block", OutputKind::block, DType::f32);
+  add("bottleneck", OutputKind::bottleneck, DType::f32);
+}
+
 // What the machine does at most, on `threads`: FLOP/s of a product in cache, bytes/s of a copy.
 struct Machine {
   double flops = 0, bytes = 0;
@@ -185,7 +225,9 @@ void add_rows(std::vector<BenchRow>& rows, std::vector<Contestant>& list, const 
     r.floor = std::max(work / machine.flops, double(bytes) / machine.bytes) / time;
     by_pass[pass][kernel] = r;
   };
-  for (const Contestant& c : list) add(c.kernel, c.pass, median(c.times), c.bytes, flops);
+  for (const Contestant& c : list) {
+    add(c.kernel, c.pass, median(c.times), c.bytes, c.pass == "step" ? 3 * flops : flops);
+  }
   for (const auto& [kernel, dh] : std::map(by_pass["dh"])) {
     const BenchRow& dw = by_pass["dW"][kernel];
     add(kernel, "backward", (dh.milliseconds + dw.milliseconds) * 1e-3, dh.bytes + dw.bytes,
@@ -201,6 +243,13 @@ void add_rows(std::vector<BenchRow>& rows, std::vector<Contestant>& list, const 
       r.over_dense = dense / r.milliseconds;
       rows.push_back(r);
     }
+  }
+  auto& steps = by_pass["step"];
+  for (const char* name : {"group-shared", "group-shared bf16", "ffi", "block", "bottleneck"}) {
+    BenchRow& r = steps[name];
+    r.over_ffi = steps["ffi"].milliseconds / r.milliseconds;
+    r.over_dense = steps["bottleneck"].milliseconds / r.milliseconds;
+    rows.push_back(r);
   }
 }
 
@@ -222,6 +271,7 @@ std::vector<BenchRow> bench_output_kernels(const BenchOptions& o) {
   }
   const ThreadsKept kept;
   const Operands operands(o);
+  const Csr positives = some_labels(o);
   std::vector<BenchRow> rows;
   for (const int threads : o.threads) {
     const Machine machine = measure(threads);
@@ -230,6 +280,7 @@ std::vector<BenchRow> bench_output_kernels(const BenchOptions& o) {
     add_sparse(list, operands, "ffi", operands.own, 1, false);
     add_sparse(list, operands, "block", operands.blocks, o.group, true);
     add_dense(list, operands);
+    add_steps(list, operands, positives);
     for (int round = -1; round < o.repeats; ++round) {
       for (Contestant& c : list) {
         const double time = seconds(c.run);
@@ -257,10 +308,10 @@ std::vector<SweepRow> sweep_output_kernels(const BenchOptions& options) {
 
 std::string bench_table(const std::vector<BenchRow>& rows) {
   std::string text =
-      fmt::format("{:<9}{:<14}{:>8}{:>10}{:>10}{:>9}{:>8}{:>9}{:>10}\n", "pass", "kernel",
+      fmt::format("{:<9}{:<18}{:>8}{:>10}{:>10}{:>9}{:>8}{:>9}{:>10}\n", "pass", "kernel",
                   "threads", "ms", "GFLOP/s", "MB", "floor", "to FFI", "to dense");
   for (const BenchRow& r : rows) {
-    text += fmt::format("{:<9}{:<14}{:>8}{:>10.2f}{:>10.1f}{:>9.1f}{:>7.0f}%{:>8.2f}x{:>9.2f}x\n",
+    text += fmt::format("{:<9}{:<18}{:>8}{:>10.2f}{:>10.1f}{:>9.1f}{:>7.0f}%{:>8.2f}x{:>9.2f}x\n",
                         r.pass, r.kernel, r.threads, r.milliseconds, r.gflops,
                         double(r.bytes) * 1e-6, 100 * r.floor, r.over_ffi, r.over_dense);
   }

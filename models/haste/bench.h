@@ -8,19 +8,21 @@ namespace cutaway::haste {
 struct BenchOptions {
   int64_t features = 768, labels = 65536, fan_in = 64, group = 32, batch = 128;
   std::vector<int> threads = {1, 2};
-  int repeats = 5;  // rounds; each runs every kernel once, and medians are reported
+  int64_t chunk = 2048;  // of a whole step: labels whose logits exist at a time
+  int repeats = 5;       // rounds; each runs every kernel once, and medians are reported
 };
 
 // One kernel in one pass on one number of threads.
 struct BenchRow {
-  std::string kernel;  // group-shared, ffi, block, dense (own), dense (BLAS)
-  std::string pass;    // forward, dh, dW, backward (dh + dW)
+  std::string kernel;  // group-shared, ffi, block, dense (own), dense (BLAS), bottleneck
+  std::string pass;    // forward, dh, dW, backward (dh + dW), step (a whole step of OutputLayer)
   int threads = 1;
   double milliseconds = 0;  // median
   double gflops = 0;
   int64_t bytes = 0;  // operands read once, results written once
   double floor = 0;   // share of the time that arithmetic or memory alone would take
-  double over_ffi = 0, over_dense = 0;  // how many times faster; dense: the faster of the two
+  // How many times faster; dense: the faster of the two, for steps the bottleneck layer.
+  double over_ffi = 0, over_dense = 0;
 };
 
 // Times the kernels of group-shared layers beside per-label indices, blocks of features and the

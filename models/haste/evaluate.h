@@ -8,8 +8,8 @@
 namespace cutaway::haste {
 
 struct ScoreOptions {
-  int64_t chunk = 65536;  // labels whose logits exist at a time
-  int64_t batch = 256;    // rows
+  int64_t chunk = 2048;  // labels whose logits exist at a time
+  int64_t batch = 256;   // rows
 };
 // Calls visit(first row, rows, logits [count,rows], labels of the data [count]) for every batch of
 // rows and chunk of labels; `begin` and `end` stand around the chunks of a batch.

@@ -29,7 +29,7 @@ struct RunOptions {
   std::string grouping = "semantic";  // semantic two-stage random freq
   bool index_replace = false;         // indices of a group drawn with replacement
   std::string dtype = "fp32", bias_init = "prior", loss = "bce";
-  int64_t chunk = 65536;  // labels whose logits exist at a time
+  int64_t chunk = 2048;  // labels whose logits exist at a time
   // Rewiring.
   std::string rewire_mode = "fraction";  // fraction threshold none
   std::string rewire_score = "mean", rewire_init = "zero";

@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/error.h>
+#include <cutaway/core/kernels/labels.h>
+#include <cutaway/core/kernels/optim.h>
 #include <cutaway/core/math/half.h>
 #include <cutaway/core/math/philox.h>
 #include <cutaway/core/parallel.h>
@@ -68,50 +69,30 @@ Tensor draw_blocks(const OutputOptions& o, int64_t groups) {
   return index;
 }
 
-// m ← μ m + g + wd·w; w ← w − lr·m, for elements [begin, end); with SR for bf16.
-struct Update {
-  const SgdOptions& o;
-  const float* gradient;
-  float* momentum;  // or null
-  uint64_t first;   // number of the first element in the whole tensor
-
-  float moved(float w, int64_t i) const {
-    float g = gradient[i] + float(o.weight_decay) * w;
-    if (momentum) {
-      g += float(o.momentum) * momentum[i];
-      momentum[i] = g;
-    }
-    return w - float(o.lr) * g;
-  }
-  void run(float* w, int64_t begin, int64_t end) const {
-    for (int64_t i = begin; i < end; ++i) w[i] = moved(w[i], i);
-  }
-  void run(BFloat16* w, int64_t begin, int64_t end) const {
-    math::Philox4 words{};
-    uint64_t block = ~uint64_t(0);
-    for (int64_t i = begin; i < end; ++i) {
-      const uint64_t at = first + uint64_t(i);
-      if (at / 4 != block) {
-        block = at / 4;
-        words = math::philox4(o.seed, kRoundStream, (uint64_t(o.step) << 36) + block);
-      }
-      w[i].bits = stochastic_bf16(moved(float(w[i]), i), words.word[at % 4]);
-    }
-  }
-};
-
+// g ← g + wd·w; m ← μ m + g; w ← w − lr·m for `count` elements of a tensor from `first` on, with
+// stochastic rounding for bf16.
 void sgd(const Tensor& weight, int64_t first, const Tensor& gradient, int64_t count,
          const Tensor& momentum, const SgdOptions& o) {
-  const Update update{o, gradient.data<float>(),
-                      momentum.defined() ? momentum.data<float>() + first : nullptr,
-                      uint64_t(first)};
-  parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
-    if (weight.dtype() == DType::bf16) {
-      update.run(weight.data<BFloat16>() + first, begin, end);
-    } else {
-      update.run(weight.data<float>() + first, begin, end);
-    }
-  });
+  float* buffer = momentum.defined() ? momentum.data<float>() + first : nullptr;
+  if (weight.dtype() == DType::bf16) {
+    kernels::rounded_sgd(kCpu, DType::bf16,
+                         {.n = count,
+                          .first = first,
+                          .param = weight.data<BFloat16>() + first,
+                          .grad = gradient.data<float>(),
+                          .buffer = buffer,
+                          .lr = float(o.lr),
+                          .momentum = float(o.momentum),
+                          .weight_decay = float(o.weight_decay),
+                          .seed = o.seed,
+                          .stream = kRoundStream,
+                          .block = uint64_t(o.step) << 36});
+    return;
+  }
+  OptimArgs a{.n = count, .param = weight.data<float>() + first, .grad = gradient.data<float>()};
+  a.state[0] = buffer;
+  a.lr = o.lr, a.weight_decay = o.weight_decay, a.momentum = o.momentum;
+  kernels::sgd_step(kCpu, DType::f32, {.list = &a, .count = 1});
 }
 
 // The labels of a batch, chunk after chunk.
@@ -139,33 +120,28 @@ double loss_gradient(Tensor& z, int64_t first, Cursor& positives, OutputLoss kin
                      const SgdOptions& o) {
   const int64_t rows = z.size(1);
   const bool bce = kind == OutputLoss::bce;
-  double loss = 0;
-  const Tensor above = bce ? Tensor() : relu(z + 1.0);
-  if (o.want_loss) {
-    loss = bce ? sum(softplus(z)).item() : sum(square(above)).item();
-  }
   std::vector<std::pair<int64_t, float>> own;  // place, logit
   positives.chunk(first, first + z.size(0), [&](int64_t label, int64_t row) {
     own.push_back({label * rows + row, z.data<float>()[label * rows + row]});
   });
-  z = bce ? sigmoid(std::move(z)) : above * 2.0;  // in the memory of the logits
+  double loss = 0;
+  const float scale = float(o.scale);
+  kernels::negative_loss(kCpu, DType::f32,
+                         {.n = z.numel(),
+                          .hinge = !bce,
+                          .scale = scale,
+                          .z = z.data<float>(),
+                          .loss = o.want_loss ? &loss : nullptr});
   float* dz = z.data<float>();
   for (const auto& [place, logit] : own) {
     const float below = std::max(0.0f, 1 - logit), over = std::max(0.0f, 1 + logit);
-    dz[place] = bce ? dz[place] - 1 : -2 * below;
+    dz[place] = bce ? dz[place] - scale : -2 * scale * below;
     loss += bce ? -double(logit) : double(below * below) - double(over * over);
   }
-  if (o.scale != 1) z.mul_(o.scale);
   return o.want_loss ? o.scale * loss : 0;
 }
 
 }  // namespace
-
-uint16_t stochastic_bf16(float w, uint32_t word) {
-  const uint32_t bits = std::bit_cast<uint32_t>(w);
-  if ((bits & 0x7f800000u) == 0x7f800000u) return uint16_t(bits >> 16);  // Inf, NaN
-  return uint16_t((bits + (word >> 16)) >> 16);
-}
 
 OutputLayer::OutputLayer(const OutputOptions& options) : options_(options) {
   check(options);
@@ -264,11 +240,12 @@ OutputLayer::Result OutputLayer::step(const Tensor& features, const Csr& positiv
     dweight_ = empty({most, options_.fan_in});
     dbias_ = empty({most});
   }
+  Tensor room = empty({most, batch});
   Result result{.dx = zeros(x.sizes())};
   Cursor cursor(positives);
   for (int64_t first = 0; first < options_.labels; first += options_.chunk) {
     const int64_t count = std::min(options_.chunk, options_.labels - first);
-    Tensor z = empty({count, batch});
+    Tensor z = room.slice(0, 0, count);
     forward(x, first, count, z.data<float>());
     result.loss += loss_gradient(z, first, cursor, options_.loss, o);
     backward(x, first, z, result.dx);

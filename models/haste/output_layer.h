@@ -27,7 +27,7 @@ struct OutputOptions {
   uint64_t seed = 1;
   bool index_replace = false;  // indices of a group drawn with replacement
   std::vector<float> bias;     // [labels] at the start; empty: 0
-  int64_t chunk = 65536;       // labels whose logits exist at a time
+  int64_t chunk = 2048;        // labels whose logits exist at a time
   OutputLoss loss = OutputLoss::bce;
   bool momentum = true;  // keep a buffer for it
 };
@@ -81,9 +81,5 @@ class OutputLayer {
   Tensor momentum_, bias_momentum_, projection_momentum_;
   mutable Tensor dweight_, dbias_;  // of one chunk
 };
-
-// w rounded to bf16, up or down with the probability that makes the mean w: adds the upper 16 bits
-// of `word` to the bits of w and cuts (section 3, optimisers).
-uint16_t stochastic_bf16(float w, uint32_t word);
 
 }  // namespace cutaway::haste

@@ -177,6 +177,33 @@ TEST(GroupShared, has_the_same_bits_on_any_number_of_threads) {
   set_num_threads(before);
 }
 
+// Large results are stored around the caches: the same bits as in pieces that are not.
+TEST(GroupShared, a_large_result_equals_its_pieces) {
+  Layer t{.batch = 64, .features = 100, .labels = 66000, .fan_in = 64, .group = 32};
+  t.fill();
+  const Tensor z = t.forward(), dweight = t.weight_grad()[0];
+  ASSERT_GE(z.numel() * 4, int64_t(16) << 20);
+  ASSERT_GE(dweight.numel() * 4, int64_t(16) << 20);
+  for (int64_t first = 0; first < t.labels; first += 32768) {
+    Layer part = t;
+    const int64_t end = std::min(t.labels, first + 32768);
+    part.labels = end - first;
+    part.index = t.index.slice(0, first / 32, (end + 31) / 32).contiguous();
+    part.weight = t.weight.slice(0, first, end).contiguous();
+    part.bias = t.bias.slice(0, first, end).contiguous();
+    part.dz = t.dz.slice(0, first, end).contiguous();
+    EXPECT_TRUE(all(z.slice(0, first, end) == part.forward()).item() == 1) << first;
+    EXPECT_TRUE(all(dweight.slice(0, first, end) == part.weight_grad()[0]).item() == 1) << first;
+  }
+}
+
+TEST(GroupShared, a_batch_without_samples_has_gradients_of_zero) {
+  Layer t{.batch = 0, .features = 5, .labels = 4, .fan_in = 3, .group = 2};
+  t.fill();
+  EXPECT_EQ(t.weight_grad()[0].to_vector(), std::vector<double>(12, 0.0));
+  EXPECT_EQ(t.forward().numel(), 0);
+}
+
 TEST(GroupShared, layers_without_labels_or_features) {
   Layer none{.batch = 20, .features = 5, .labels = 0, .fan_in = 3, .group = 4};
   none.fill();
