@@ -97,6 +97,10 @@ void add_training_options(CLI::App& c, RunOptions& o) {
   c.add_option("--momentum", o.momentum, "Of head and tail")->capture_default_str();
   c.add_option("--wd", o.weight_decay, "Weight decay of head and tail")->capture_default_str();
   c.add_option("--wd-enc", o.encoder_decay, "Of the encoder's matrices")->capture_default_str();
+  c.add_option("--psp-a", o.psp_a, "Of the propensities in PSP@k; 0.6 for Amazon sets")
+      ->capture_default_str();
+  c.add_option("--psp-b", o.psp_b, "Of the propensities; 2.6 for Amazon sets")
+      ->capture_default_str();
   c.add_option("--log-every", o.log_every, "Steps between loss values")->capture_default_str();
   c.add_option("--checkpoint-every", o.checkpoint_every, "Steps; 0: every epoch")
       ->capture_default_str();
@@ -211,7 +215,7 @@ int run_eval(const XmcArgs& a) {
   const auto model = haste::model_of(o, weights);
   const haste::Metrics m =
       haste::evaluate(*model, set.test, set.filter, weights.order, weights.info.frequency,
-                      weights.info.samples, {.chunk = o.chunk});
+                      weights.info.samples, {.chunk = o.chunk}, haste::metrics_of(o));
   fmt::print("{}   epoch {}\n{}", set.name, weights.info.epoch, haste::metrics_text(m));
   return 0;
 }

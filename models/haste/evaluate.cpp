@@ -28,8 +28,8 @@ void visit_scores(Model& model, const Csr& features, const LabelOrder& order, co
 
 Metrics evaluate(Model& model, const XmcData& test, const Csr& filter, const LabelOrder& order,
                  const std::vector<int64_t>& frequency, int64_t train_samples,
-                 const ScoreOptions& options) {
-  Evaluator evaluator(test.labels, filter, frequency, train_samples);
+                 const ScoreOptions& options, const EvaluateOptions& metrics) {
+  Evaluator evaluator(test.labels, filter, frequency, train_samples, metrics);
   visit_scores(
       model, test.features, order, options,
       {.begin = [&](int64_t first, int64_t rows) { evaluator.begin(first, rows); },

@@ -24,7 +24,7 @@ void visit_scores(Model& model, const Csr& features, const LabelOrder& order,
 // P@k, PSP@k, bands and deciles of a test set (section 6, metrics). `filter` without rows: none.
 Metrics evaluate(Model& model, const XmcData& test, const Csr& filter, const LabelOrder& order,
                  const std::vector<int64_t>& frequency, int64_t train_samples,
-                 const ScoreOptions& options = {});
+                 const ScoreOptions& options = {}, const EvaluateOptions& metrics = {});
 
 // The k best labels of every row, best first, and their logits.
 TopK top_labels(Model& model, const Csr& features, const LabelOrder& order, int64_t k,

@@ -70,7 +70,7 @@ struct World {
     for (int64_t more = draws.poisson(2.0); more > 0; --more) {
       const bool near = draws.uniform() < 0.8;
       const auto label =
-          int32_t(near ? begin + draws.below(end - begin) : pick(label_sums, 0, labels, draws));
+          int32_t(near ? pick(label_sums, begin, end, draws) : pick(label_sums, 0, labels, draws));
       if (std::find(labels_out.begin(), labels_out.end(), label) == labels_out.end()) {
         labels_out.push_back(label);
       }

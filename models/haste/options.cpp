@@ -31,7 +31,7 @@ void each_field(O& o, Fn fn) {
   fn("warmup", o.warmup), fn("patience", o.patience), fn("lr_out", o.lr_out);
   fn("momentum", o.momentum), fn("weight_decay", o.weight_decay), fn("lr_encoder", o.lr_encoder);
   fn("encoder_decay", o.encoder_decay), fn("seed", o.seed), fn("log_every", o.log_every);
-  fn("checkpoint_every", o.checkpoint_every);
+  fn("checkpoint_every", o.checkpoint_every), fn("psp_a", o.psp_a), fn("psp_b", o.psp_b);
 }
 
 void need(bool holds, const std::string& rule, const std::string& hint = {}) {
@@ -119,6 +119,8 @@ void check_options(const RunOptions& o) {
   between("--head-dropout", o.head_dropout, 0, 0.95);
   between("--embed-scale", o.embed_scale, 1e-6, 100);
   between("--chunk", double(o.chunk), 1, 1 << 24);
+  between("--psp-a", o.psp_a, 0, 4);
+  between("--psp-b", o.psp_b, 0, 1000);
   between("--aux", o.aux_weight, 0, 0.95);
   between("--aux-groups", double(o.aux_groups), 0, 1 << 24);
   between("--epochs", double(o.epochs), 1, 1e6);
@@ -162,5 +164,7 @@ GroupingOptions grouping_of(const RunOptions& o) {
           .head_ratio = o.layer == "dense" ? 0 : o.head_ratio,
           .seed = o.seed};
 }
+
+EvaluateOptions metrics_of(const RunOptions& o) { return {.a = o.psp_a, .b = o.psp_b}; }
 
 }  // namespace cutaway::haste

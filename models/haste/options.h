@@ -3,6 +3,7 @@
 #include <string>
 
 #include <cutaway/models/haste/grouping.h>
+#include <cutaway/models/haste/metrics.h>
 #include <cutaway/models/haste/sets.h>
 
 namespace cutaway::haste {
@@ -44,8 +45,9 @@ struct RunOptions {
   double lr_out = 0.05, momentum = 0.9, weight_decay = 1e-4;
   double lr_encoder = 1e-3, encoder_decay = 0.01;
   uint64_t seed = 1;
-  int64_t log_every = 20;        // steps between loss values; others skip the logarithms
-  int64_t checkpoint_every = 0;  // steps; 0: after every epoch
+  double psp_a = 0.55, psp_b = 1.5;  // of the propensities in PSP@k
+  int64_t log_every = 20;            // steps between loss values; others skip the logarithms
+  int64_t checkpoint_every = 0;      // steps; 0: after every epoch
 };
 
 // config.json and back. Raise IoError.
@@ -64,5 +66,6 @@ Branches branches_of(const RunOptions& options);
 SetOptions set_of(const RunOptions& options);
 // How labels are put in order; the dense layer has no head.
 GroupingOptions grouping_of(const RunOptions& options);
+EvaluateOptions metrics_of(const RunOptions& options);
 
 }  // namespace cutaway::haste
