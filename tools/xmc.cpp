@@ -256,6 +256,12 @@ int run_predict(const XmcArgs& a) {
 
 }  // namespace
 
+void add_xmc_options(CLI::App& command, haste::RunOptions& o) {
+  add_data_options(command, o);
+  add_model_options(command, o);
+  add_training_options(command, o);
+}
+
 void add_xmc(CLI::App& app, int& status) {
   auto a = std::make_shared<XmcArgs>();
   CLI::App* c = app.add_subcommand("xmc", "Classify among very many labels (HASTE)");
@@ -273,9 +279,7 @@ void add_xmc(CLI::App& app, int& status) {
   };
   CLI::App* t =
       command("train", "Train, with a run folder", [](const XmcArgs& x) { return run_train(x); });
-  add_data_options(*t, a->run);
-  add_model_options(*t, a->run);
-  add_training_options(*t, a->run);
+  add_xmc_options(*t, a->run);
   t->add_option("--resume", a->resume, "Go on with the run in this folder, with its options");
   t->add_option("--stop-after", a->stop_after, "Save and stop after so many steps");
   CLI::App* e = command("eval", "P@k and PSP@k of a run's best weights", run_eval);
@@ -290,6 +294,7 @@ void add_xmc(CLI::App& app, int& status) {
   add_xmc_convert(*c, status);
   add_xmc_groups(*c, status);
   add_xmc_bench(*c, status);
+  add_xmc_compare(*c, status);
 }
 
 }  // namespace cutaway::tools

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 
 #include <cutaway/core/io/file.h>
 #include <cutaway/models/haste/bench.h>
+#include <cutaway/models/train/progress.h>
 
 #include <tools/commands.h>
 #include <tools/xmc_commands.h>
@@ -22,7 +24,13 @@ int run(const Args& a) {
     fmt::print("{}", haste::bench_table(haste::bench_output_kernels(a.bench)));
     return 0;
   }
-  const auto rows = haste::sweep_output_kernels(a.bench);
+  const auto start = std::chrono::steady_clock::now();
+  const auto rows = haste::sweep_output_kernels(a.bench, [&](int done, int all) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+    const std::string left =
+        done ? ", about " + train::clock_text(passed.count() / done * (all - done)) + " left" : "";
+    fmt::print(stderr, "setting {} of {}{}\n", done + 1, all, left);
+  });
   std::filesystem::create_directories(a.out);
   const auto write = [&](const std::string& name, const std::string& text) {
     io::write_file_atomic(a.out + "/" + name, text);

@@ -245,6 +245,7 @@ void add_rows(std::vector<BenchRow>& rows, std::vector<Contestant>& list, const 
     }
   }
   auto& steps = by_pass["step"];
+  if (!o.steps) return;
   for (const char* name : {"group-shared", "group-shared bf16", "ffi", "block", "bottleneck"}) {
     BenchRow& r = steps[name];
     r.over_ffi = steps["ffi"].milliseconds / r.milliseconds;
@@ -280,7 +281,7 @@ std::vector<BenchRow> bench_output_kernels(const BenchOptions& o) {
     add_sparse(list, operands, "ffi", operands.own, 1, false);
     add_sparse(list, operands, "block", operands.blocks, o.group, true);
     add_dense(list, operands);
-    add_steps(list, operands, positives);
+    if (o.steps) add_steps(list, operands, positives);
     for (int round = -1; round < o.repeats; ++round) {
       for (Contestant& c : list) {
         const double time = seconds(c.run);
@@ -292,15 +293,22 @@ std::vector<BenchRow> bench_output_kernels(const BenchOptions& o) {
   return rows;
 }
 
-std::vector<SweepRow> sweep_output_kernels(const BenchOptions& options) {
-  std::vector<SweepRow> rows;
+std::vector<SweepRow> sweep_output_kernels(const BenchOptions& options,
+                                           const std::function<void(int done, int all)>& progress) {
+  std::vector<BenchOptions> settings;
   for (const int64_t group : {16, 32, 64}) {
     for (const int64_t fan_in : {16, 32, 64, 128, 256}) {
       if (fan_in > options.features) continue;
-      BenchOptions o = options;
-      o.group = group;
-      o.fan_in = fan_in;
-      for (const BenchRow& r : bench_output_kernels(o)) rows.push_back({group, fan_in, r});
+      settings.push_back(options);
+      settings.back().group = group, settings.back().fan_in = fan_in;
+      settings.back().steps = false;
+    }
+  }
+  std::vector<SweepRow> rows;
+  for (size_t i = 0; i < settings.size(); ++i) {
+    if (progress) progress(int(i), int(settings.size()));
+    for (const BenchRow& r : bench_output_kernels(settings[i])) {
+      rows.push_back({settings[i].group, settings[i].fan_in, r});
     }
   }
   return rows;

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@ struct BenchOptions {
   int64_t features = 768, labels = 65536, fan_in = 64, group = 32, batch = 128;
   std::vector<int> threads = {1, 2};
   int64_t chunk = 2048;  // of a whole step: labels whose logits exist at a time
+  bool steps = true;     // whole steps of training, too
   int repeats = 5;       // rounds; each runs every kernel once, and medians are reported
 };
 
@@ -37,7 +39,9 @@ struct SweepRow {
   int64_t group = 0, fan_in = 0;
   BenchRow row;
 };
-std::vector<SweepRow> sweep_output_kernels(const BenchOptions& options);
+// No whole steps. Calls `progress` with the settings done and all before each.
+std::vector<SweepRow> sweep_output_kernels(
+    const BenchOptions& options, const std::function<void(int done, int all)>& progress = {});
 
 // Tables for people and for programs, and GFLOP/s against F as SVG, a line for each G and pass.
 std::string bench_table(const std::vector<BenchRow>& rows);

@@ -2,13 +2,10 @@
 #include <fmt/format.h>
 #include <cmath>
 #include <map>
-#include <mutex>
 
-#include <cutaway/core/error.h>
-#include <cutaway/core/parallel.h>
+#include <cutaway/models/haste/compare.h>
 #include <cutaway/models/haste/pictures.h>
 #include <cutaway/models/haste/statements.h>
-#include <cutaway/models/haste/train.h>
 
 namespace cutaway::haste {
 namespace {
@@ -34,34 +31,31 @@ RunOptions base() {
 // Bounds in points of P@5.
 constexpr double kOverRandom = 0.8, kOverBlock = 0.5, kBelowFfi = -1.0, kToDense = 4.0;
 
-struct Setting {
-  const char* name;
-  void (*change)(RunOptions&);
-};
-const Setting kSettings[] = {
-    {"dense", [](RunOptions& o) { o.layer = "dense"; }},
-    {"HASTE 16", [](RunOptions&) {}},
-    {"HASTE 32", [](RunOptions& o) { o.fan_in = 32; }},
-    {"HASTE 64", [](RunOptions& o) { o.fan_in = 64; }},
-    {"random groups", [](RunOptions& o) { o.grouping = "random"; }},
-    {"block", [](RunOptions& o) { o.layer = "block"; }},
-    {"FFI", [](RunOptions& o) { o.layer = "ffi"; }},
-    {"frequency groups", [](RunOptions& o) { o.grouping = "freq"; }},
-    {"static", [](RunOptions& o) { o.rewire_mode = "none"; }},
-    {"no head", [](RunOptions& o) { o.head_ratio = 0; }},
-    {"bottleneck", [](RunOptions& o) { o.layer = "bottleneck"; }},
-    {"Spartex", [](RunOptions& o) { o.layer = "ffi", o.head_ratio = 0, o.aux_weight = 0.3; }},
-    {"threshold", [](RunOptions& o) { o.rewire_mode = "threshold"; }},
-    {"bf16", [](RunOptions& o) { o.dtype = "bf16"; }},
-};
-
+// Settings by the names of the pictures and the report.
+std::vector<Setting> settings() {
+  const auto as = [](const char* shown, const char* known) {
+    return Setting{shown, setting_of(known).change};
+  };
+  const auto fan_in = [](int64_t f) {
+    return Setting{fmt::format("HASTE {}", f), [f](RunOptions& o) { o.fan_in = f; }};
+  };
+  return {as("dense", "dense"),
+          fan_in(16),
+          fan_in(32),
+          fan_in(64),
+          as("random groups", "random"),
+          as("block", "block"),
+          as("FFI", "ffi"),
+          as("frequency groups", "freq"),
+          as("static", "static"),
+          as("no head", "no-head"),
+          as("bottleneck", "bottleneck"),
+          as("Spartex", "spartex"),
+          as("threshold", "threshold"),
+          as("bf16", "bf16")};
+}
 constexpr int kLayers = 9;  // the first of them: what the slow encoder is tried with, too
 
-// P@k of every seed in percent, by setting.
-struct Measured {
-  std::vector<double> p1, p3, p5, tail5, psp5, seconds;
-  std::vector<int64_t> bytes;
-};
 using Table = std::map<std::string, Measured>;
 
 double mean(const std::vector<double>& v) {
@@ -76,51 +70,24 @@ std::vector<double> differences(const std::vector<double>& a, const std::vector<
   return d;
 }
 
-Table train_settings(reproduce::Run& run, const std::vector<Setting>& settings,
+Table train_settings(reproduce::Run& run, const std::vector<Setting>& list,
                      const std::vector<uint64_t>& seeds, double lr_encoder) {
-  const auto jobs = int64_t(settings.size() * seeds.size());
-  std::vector<RunResult> results(size_t(jobs), RunResult{});
-  std::mutex lock;
-  int64_t done = 0;
-  parallel_chunks(jobs, [&](int64_t i) {
-    RunOptions o = base();
-    o.seed = seeds[size_t(i) % seeds.size()];
-    o.lr_encoder = lr_encoder;
-    settings[size_t(i) / seeds.size()].change(o);
-    std::string failure;
-    try {
-      results[size_t(i)] = train(o, prepare(o, open_set(set_of(o))));
-    } catch (const Error& e) {  // a run that diverges is a result: NaN in the table
-      failure = e.what();
-      results[size_t(i)].best.precision = results[size_t(i)].best.psp = {NAN, NAN, NAN, NAN, NAN};
-      results[size_t(i)].best.bands = {{.precision = {NAN, NAN, NAN, NAN, NAN}}};
-    }
-    const std::lock_guard<std::mutex> hold(lock);
-    run.progress(fmt::format("{} of {} runs: {}, seed {}, P@5 {:.2f}", ++done, jobs,
-                             settings[size_t(i) / seeds.size()].name, o.seed,
-                             100 * results[size_t(i)].best.precision[4]) +
-                 failure);
-  });
+  RunOptions o = base();
+  o.lr_encoder = lr_encoder;
+  const auto rows =
+      compare_settings(o, list, seeds, [&](int64_t done, int64_t all, const std::string& about) {
+        run.progress(fmt::format("{} of {} runs: {}", done, all, about));
+      });
   Table table;
-  for (int64_t i = 0; i < jobs; ++i) {
-    const RunResult& r = results[size_t(i)];
-    Measured& m = table[settings[size_t(i) / seeds.size()].name];
-    m.p1.push_back(100 * r.best.precision[0]);
-    m.p3.push_back(100 * r.best.precision[2]);
-    m.p5.push_back(100 * r.best.precision[4]);
-    m.psp5.push_back(100 * r.best.psp[4]);
-    m.tail5.push_back(100 * r.best.bands.back().precision[4]);
-    m.seconds.push_back(r.step_seconds);
-    m.bytes.push_back(r.tail_bytes);
-  }
-  for (const Setting& s : settings) {
-    const Measured& m = table[s.name];
+  for (const Measured& m : rows) {
     run.remark(fmt::format(
-        "{}, encoder at {:g}: P@1 {}, P@3 {}, P@5 {}, PSP@5 {}, tail P@5 {}, {:.0f} s of training "
-        "steps on one thread, tail {:.2f} MiB",
-        s.name, lr_encoder, reproduce::mean_spread(m.p1), reproduce::mean_spread(m.p3),
+        "{}, encoder at {:g}: P@1 {}, P@3 {}, P@5 {}, PSP@5 {}, tail P@5 {}, {:.0f} samples/s on "
+        "one thread, tail {:.2f} MiB",
+        m.name, lr_encoder, reproduce::mean_spread(m.p1), reproduce::mean_spread(m.p3),
         reproduce::mean_spread(m.p5), reproduce::mean_spread(m.psp5),
-        reproduce::mean_spread(m.tail5), mean(m.seconds), double(m.bytes[0]) / 1048576));
+        reproduce::mean_spread(m.tail5), mean(m.samples_per_second),
+        double(m.tail_bytes) / 1048576));
+    table[m.name] = m;
   }
   return table;
 }
@@ -170,9 +137,9 @@ void order_statements(reproduce::Run& run, Table& t, const std::vector<uint64_t>
   add(5, differences(differences(t["HASTE 16"].tail5, t["random groups"].tail5), random_gap), 0);
 }
 
-void pictures(reproduce::Run& run, Table& t, const std::vector<Setting>& settings, bool slow) {
+void pictures(reproduce::Run& run, Table& t, const std::vector<Setting>& list, bool slow) {
   std::vector<Compared> p5, tail;
-  for (const Setting& s : settings) {
+  for (const Setting& s : list) {
     p5.push_back({s.name, t[s.name].p5});
     tail.push_back({s.name, t[s.name].tail5});
   }
@@ -198,7 +165,7 @@ void quality_statements(reproduce::Run& run) {
     return run.skip(kHalf[0], kHalf[1], reason);
   }
   const std::vector<uint64_t> seeds = run.seeds(3);
-  const std::vector<Setting> all(std::begin(kSettings), std::end(kSettings));
+  const std::vector<Setting> all = settings();
   run.progress("training 14 settings on synth-xmc");
   Table fast = train_settings(run, all, seeds, kFast);
   order_statements(run, fast, seeds, false);

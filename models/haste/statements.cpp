@@ -278,8 +278,8 @@ void memory(Run& run) {
 }
 
 void speed(Run& run) {
-  const auto rows =
-      bench_output_kernels({.labels = 32768, .group = 32, .threads = {1}, .repeats = 3});
+  const auto rows = bench_output_kernels(
+      {.labels = 32768, .group = 32, .threads = {1}, .steps = false, .repeats = 3});
   const auto find = [&](const std::string& pass) {
     for (const BenchRow& r : rows) {
       if (r.kernel == "group-shared" && r.pass == pass) return r;

@@ -75,6 +75,37 @@ TEST_F(XmcCommand, a_stopped_run_goes_on_to_the_same_bytes) {
   refuses("train --resume parts --quiet", "another order of labels");
 }
 
+TEST_F(XmcCommand, compare_trains_every_layer_with_every_seed) {
+  const std::string small =
+      "compare --data synth --labels 128 --samples 300 --vocabulary 300 "
+      "--hidden 64 --fan-in 16 --batch 32 --epochs 1 ";
+  ASSERT_EQ(run(small + "--layers haste,dense --seeds 4,5 --out all"), 0) << text_;
+  shows("4 of 4 runs");
+  shows("| dense |");
+  const std::string rows = read("all/compare.csv");
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 5) << rows;
+  EXPECT_NE(rows.find("\nhaste,5,"), std::string::npos) << rows;
+  for (const char* name : {"compare.md", "config.json", "plots/p5.svg", "plots/tail-p5.svg"}) {
+    EXPECT_TRUE(fs::exists(folder_ / "all" / name)) << name;
+  }
+  refuses(small + "--layers haste,sparse", "no layer \"sparse\"");
+}
+
+TEST_F(XmcCommand, propensities_are_those_of_the_options) {
+  ASSERT_EQ(run(kSmall + "--out usual"), 0) << text_;
+  ASSERT_EQ(run(kSmall + "--psp-a 0.6 --psp-b 2.6 --out amazon"), 0) << text_;
+  const auto column = [&](const char* name, int index) {
+    std::istringstream in(read(std::string(name) + "/metrics.csv"));
+    std::string line, cell;
+    std::getline(in, line), std::getline(in, line);
+    std::istringstream cells(line);
+    for (int i = 0; i <= index; ++i) std::getline(cells, cell, ',');
+    return cell;
+  };
+  EXPECT_EQ(column("usual", 3), column("amazon", 3));  // P@1
+  EXPECT_NE(column("usual", 8), column("amazon", 8));  // PSP@1
+}
+
 TEST_F(XmcCommand, bad_options) {
   refuses(kSmall + "--rewire-fraction 1.5", "--rewire-fraction");
   refuses("train --fan-in 24", "take 32");
