@@ -128,9 +128,10 @@ TEST(HasteSynth, has_the_statistics_of_its_description) {
   std::vector<int64_t> count(8192);
   for (const int32_t l : set.train.labels.index) ++count[size_t(l)];
   std::sort(count.rbegin(), count.rend());
-  EXPECT_GT(count[0], 40 * count[2000]);  // a head and a long tail: rank^−0.9
-  EXPECT_NEAR(std::log10(double(count[9]) / double(count[99])), 0.9, 0.15);
-  EXPECT_NEAR(std::log10(double(count[99]) / double(count[999])), 0.9, 0.15);
+  // A head and a long tail: rank^−0.9, flatter since a label drawn twice in a sample counts once.
+  EXPECT_GT(count[0], 40 * count[2000]);
+  EXPECT_NEAR(std::log10(double(count[9]) / double(count[99])), 0.75, 0.1);
+  EXPECT_NEAR(std::log10(double(count[99]) / double(count[999])), 0.75, 0.1);
   // Rows have length 1.
   for (int64_t r = 0; r < 100; ++r) {
     double squares = 0;
