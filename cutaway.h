@@ -13,6 +13,7 @@
 #include <cutaway/core/rng.h>
 #include <cutaway/core/tensor.h>
 #include <cutaway/datasets/loader.h>
+#include <cutaway/datasets/text/tokenizer.h>
 #include <cutaway/nn/nn.h>
 #include <cutaway/nn/optim/adaptive.h>
 #include <cutaway/nn/optim/ema.h>

@@ -59,6 +59,8 @@ function(cutaway_find_library name header library package)
 endfunction()
 cutaway_find_library(minizip minizip/unzip.h minizip libminizip-dev)
 cutaway_find_library(lz4 lz4frame.h lz4 liblz4-dev)
+cutaway_find_library(utf8proc utf8proc.h utf8proc libutf8proc-dev)
+cutaway_find_library(pcre2 pcre2.h pcre2-8 libpcre2-dev)
 
 find_path(CUTAWAY_STB_INCLUDE stb_image.h PATH_SUFFIXES stb)
 if(NOT CUTAWAY_STB_INCLUDE)

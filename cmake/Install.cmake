@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Cutaway)
 install(TARGETS cutaway cutaway_shared Cutaway_openblas Cutaway_minizip Cutaway_lz4
-        EXPORT CutawayTargets)
+        Cutaway_utf8proc Cutaway_pcre2 EXPORT CutawayTargets)
 if(TARGET cutaway_command)
   install(TARGETS cutaway_command)
 endif()
@@ -25,7 +25,8 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/generated/CutawayConfig.cmake
 
 # Static linking needs what the library was built with; `pkg-config --static` gives it.
 set(CUTAWAY_PRIVATE_LIBRARIES "${CUTAWAY_OPENBLAS_LIBRARY} ${CUTAWAY_MINIZIP_LIBRARY} \
-${CUTAWAY_LZ4_LIBRARY} -lz -lfmt ${OpenMP_CXX_FLAGS} -ldl -pthread")
+${CUTAWAY_LZ4_LIBRARY} ${CUTAWAY_UTF8PROC_LIBRARY} ${CUTAWAY_PCRE2_LIBRARY} \
+-lz -lfmt ${OpenMP_CXX_FLAGS} -ldl -pthread")
 file(RELATIVE_PATH CUTAWAY_PREFIX_OF_PC
      ${CMAKE_CURRENT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}/pkgconfig ${CMAKE_CURRENT_BINARY_DIR})
 configure_file(cmake/cutaway.pc.in ${CMAKE_CURRENT_BINARY_DIR}/generated/cutaway.pc @ONLY)

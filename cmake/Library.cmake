@@ -18,8 +18,8 @@ endif()
 
 # The sources are compiled once, for both kinds of library.
 add_library(cutaway_objects OBJECT ${library_sources} ${CUTAWAY_EMU_SOURCES})
-set(CUTAWAY_LIBRARIES OpenMP::OpenMP_CXX Cutaway_openblas Cutaway_minizip Cutaway_lz4 ZLIB::ZLIB
-    fmt::fmt)
+set(CUTAWAY_LIBRARIES OpenMP::OpenMP_CXX Cutaway_openblas Cutaway_minizip Cutaway_lz4
+    Cutaway_utf8proc Cutaway_pcre2 ZLIB::ZLIB fmt::fmt)
 target_compile_features(cutaway_objects PUBLIC cxx_std_20)
 target_compile_definitions(cutaway_objects PRIVATE ${CUTAWAY_VARIANT_DEFINITIONS}
   CUTAWAY_VERSION="${PROJECT_VERSION}" EIGEN_DONT_PARALLELIZE EIGEN_MPL2_ONLY)

@@ -47,6 +47,8 @@ THIRD_PARTY = [
      "datasets, models/report and tools"),
     (re.compile(r"^(zlib\.h|lz4frame\.h|minizip/)"),
      lambda p: p.startswith(("core/io/", "tests/", "tools/")), "core/io"),
+    (re.compile(r"^(utf8proc|pcre2)\.h"), lambda p: p.startswith("datasets/text/"),
+     "datasets/text"),
     (re.compile(r"^omp\.h"), lambda p: p.startswith(("core/parallel", "tests/")), "core/parallel"),
 ]
 
