@@ -13,6 +13,8 @@
 #include <cutaway/core/rng.h>
 #include <cutaway/core/tensor.h>
 #include <cutaway/datasets/loader.h>
+#include <cutaway/datasets/text/fasta.h>
+#include <cutaway/datasets/text/text_files.h>
 #include <cutaway/datasets/text/tokenizer.h>
 #include <cutaway/nn/nn.h>
 #include <cutaway/nn/optim/adaptive.h>

@@ -139,6 +139,9 @@ std::vector<std::pair<std::string, std::string>> known_datasets() {
            "28×28 greys of clothing, 10 classes; 60 000 + 10 000 with the Debian package "
            "dataset-fashion-mnist, else an extract of 5 000 + 1 000"},
           {"digits", "8×8 handwritten digits, 10 classes; 1 438 + 359, ships with Cutaway"},
+          {"austen",
+           "two novels of Jane Austen, 0.9 M characters; for language models, as are .txt "
+           "and .txt.gz files and folders of them"},
           {"FILE.csv", "a table; last column is the target, every fifth row is for testing"},
           {"PREFIX", "PREFIX-images-idx3-ubyte and PREFIX-labels-idx1-ubyte, plain or .gz"}};
 }

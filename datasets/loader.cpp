@@ -21,6 +21,15 @@ void rows_as_f32(const Tensor& from, const int64_t* rows, int64_t n, double scal
   }
 }
 
+// Rows of any element, as they are.
+void copy_rows(const Tensor& from, const int64_t* rows, int64_t n, Tensor& out) {
+  const int64_t bytes = from.numel() / from.size(0) * size_of(from.dtype());
+  for (int64_t r = 0; r < n; ++r) {
+    std::memcpy(static_cast<char*>(out.raw()) + r * bytes,
+                static_cast<const char*>(from.raw()) + rows[r] * bytes, size_t(bytes));
+  }
+}
+
 Shape with_rows(const Shape& sizes, int64_t n) {
   Shape s = sizes;
   s[0] = n;
@@ -41,7 +50,8 @@ Loader::Loader(Dataset dataset, LoaderOptions options)
   dataset_.inputs = contiguous_raw(dataset_.inputs);
   dataset_.targets = contiguous_raw(dataset_.targets);
   const DType t = dataset_.inputs.dtype();
-  if (t != DType::u8 && t != DType::f32 && t != DType::f64) {
+  const bool tokens = dataset_.vocabulary > 0 && t == DType::i64;
+  if (!tokens && t != DType::u8 && t != DType::f32 && t != DType::f64) {
     dataset_.inputs = cast_raw(dataset_.inputs, DType::f32);
   }
 }
@@ -78,9 +88,10 @@ Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t index) const
   const int64_t n = std::min(options_.batch, int64_t(order.size()) - first);
   const int64_t* rows = order.data() + first;
   Batch b;
-  b.x = empty(with_rows(dataset_.inputs.sizes(), n));
   const Dataset& d = dataset_;
-  float* out = b.x.data<float>();
+  const bool tokens = d.inputs.dtype() == DType::i64;
+  b.x = empty(with_rows(d.inputs.sizes(), n), {.dtype = tokens ? DType::i64 : DType::f32});
+  float* out = tokens ? nullptr : b.x.data<float>();
   switch (d.inputs.dtype()) {
     case DType::u8:
       rows_as_f32<uint8_t>(d.inputs, rows, n, d.scale, d.mean, d.std, out);
@@ -88,15 +99,14 @@ Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t index) const
     case DType::f64:
       rows_as_f32<double>(d.inputs, rows, n, d.scale, d.mean, d.std, out);
       break;
+    case DType::i64:
+      copy_rows(d.inputs, rows, n, b.x);
+      break;
     default:
       rows_as_f32<float>(d.inputs, rows, n, d.scale, d.mean, d.std, out);
   }
   b.y = empty(with_rows(d.targets.sizes(), n), {.dtype = d.targets.dtype()});
-  const int64_t bytes = d.targets.numel() / d.targets.size(0) * size_of(d.targets.dtype());
-  for (int64_t r = 0; r < n; ++r) {
-    std::memcpy(static_cast<char*>(b.y.raw()) + r * bytes,
-                static_cast<const char*>(d.targets.raw()) + rows[r] * bytes, size_t(bytes));
-  }
+  copy_rows(d.targets, rows, n, b.y);
   return b;
 }
 

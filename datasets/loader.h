@@ -12,7 +12,7 @@
 
 namespace cutaway::data {
 
-// x: inputs of the batch as f32, scaled as the data set says; y: its targets.
+// x: inputs of the batch as f32, scaled as the data set says (token ids stay i64); y: its targets.
 struct Batch {
   Tensor x;
   Tensor y;

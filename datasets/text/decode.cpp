@@ -11,8 +11,10 @@ using Strings = std::vector<std::string>;
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   if (from.empty()) return;
+  const size_t before = text.size();
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
     text.replace(at, from.size(), to);
+    check_growth(before, text.size());
   }
 }
 
@@ -129,7 +131,16 @@ void apply(Strings& tokens, const DecodeStep& s) {
 }  // namespace
 
 std::string decoded(Strings tokens, const TokenizerParts& parts) {
-  for (const DecodeStep& s : parts.decode) apply(tokens, s);
+  const auto size = [&] {
+    size_t bytes = 0;
+    for (const std::string& t : tokens) bytes += t.size() + 1;
+    return bytes;
+  };
+  const size_t before = size();
+  for (const DecodeStep& s : parts.decode) {
+    apply(tokens, s);
+    check_growth(before, size());
+  }
   std::string text;
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (i > 0 && parts.join_with_blanks) text += ' ';

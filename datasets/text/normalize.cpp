@@ -1,6 +1,9 @@
 #include <cutaway/datasets/text/normalize.h>
 
+#include <fmt/format.h>
 #include <algorithm>
+
+#include <cutaway/core/error.h>
 
 namespace cutaway::data {
 namespace {
@@ -120,6 +123,7 @@ Aligned replaced(const Aligned& in, const NormalStep& s) {
   for (const auto& [begin, end] : places) {
     append(out, in.part(from, begin));
     out.add(s.to, in, begin, end);
+    check_growth(in.text.size(), out.text.size());
     from = end;
   }
   append(out, in.part(from, in.text.size()));
@@ -168,6 +172,14 @@ Aligned Aligned::part(size_t from, size_t to) const {
     a.end.assign(end.begin() + int64_t(from), end.begin() + int64_t(to));
   }
   return a;
+}
+
+void check_growth(size_t before, size_t after) {
+  constexpr size_t kTimes = 64, kFree = 1u << 20;
+  if (after <= before * kTimes + kFree) return;
+  throw ValueError("tokenizer", fmt::format("a step may make text {} times as long; got {} bytes "
+                                            "from {}",
+                                            kTimes, after, before));
 }
 
 std::vector<std::pair<size_t, size_t>> occurrences(std::string_view text, std::string_view word) {

@@ -40,6 +40,10 @@ struct NormalStep {
 // The text after a step. Text is valid UTF-8 before and after.
 Aligned normalized(const Aligned& text, const NormalStep& step);
 
+// Raises ValueError when a step made much more text than there was: a hostile file could ask for
+// any amount of memory.
+void check_growth(size_t before, size_t after);
+
 // Occurrences [begin,end) of a word, from left to right, not overlapping.
 std::vector<std::pair<size_t, size_t>> occurrences(std::string_view text, std::string_view word);
 

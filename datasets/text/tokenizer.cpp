@@ -113,7 +113,10 @@ void each_word(const TokenizerParts& parts, std::string_view text, bool tracked,
       continue;
     }
     Aligned piece = Aligned::of(text.substr(s.begin, s.end - s.begin), s.begin, tracked);
-    for (const NormalStep& step : parts.normal) piece = normalized(piece, step);
+    for (const NormalStep& step : parts.normal) {
+      piece = normalized(piece, step);
+      check_growth(s.end - s.begin, piece.text.size());
+    }
     for (const Stretch& t : stretches(parts.added, true, piece.text)) {
       Aligned part = piece.part(t.begin, t.end);
       if (t.id >= 0) {

@@ -70,6 +70,9 @@ Bpe train_bpe_model(const TextMap<int64_t>& words, const BpeTraining& training);
 // The words of a text as encode() sees them, added tokens left out.
 void count_words(const TokenizerParts& parts, std::string_view text, TextMap<int64_t>& words);
 
+// Lines without their ends.
+std::vector<std::string> lines_of(std::string_view text);
+
 // tokenizer.json of the parts.
 std::string tokenizer_json(const TokenizerParts& parts);
 

@@ -1,12 +1,11 @@
-// tokenizer.json, vocab.txt, and vocab.json with merges.txt.
+// tokenizer.json, and vocab.json with merges.txt.
 #include <fmt/format.h>
+#include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <functional>
 #include <optional>
 
 #include <cutaway/core/error.h>
-#include <cutaway/core/io/file.h>
 #include <cutaway/core/io/json.h>
 #include <cutaway/datasets/text/tokenizer_parts.h>
 
@@ -317,9 +316,10 @@ std::string model_type(const Node& n) {
 
 void read_model(const Node& n, TokenizerParts& parts) {
   const std::string type = model_type(n);
-  bool byte_level = false;
-  for (const SplitStep& s : parts.splits) byte_level |= s.kind == SplitStep::Kind::byte_level;
-  if (byte_level && parts.splits.back().kind != SplitStep::Kind::byte_level) {
+  const auto is_bytes = [](const SplitStep& s) { return s.kind == SplitStep::Kind::byte_level; };
+  const auto bytes = std::find_if(parts.splits.begin(), parts.splits.end(), is_bytes);
+  const bool byte_level = bytes != parts.splits.end();
+  if (byte_level && bytes + 1 != parts.splits.end()) {
     throw IoError("tokenizer", *n.file + ": pre_tokenizer: ByteLevel must be the last step");
   }
   if (type == "BPE") {
@@ -362,6 +362,16 @@ void read_added(const Node& n, TokenizerParts& parts) {
   }
 }
 
+// A number that a token of the vocabulary, or an added one, has.
+int64_t token_number(const TokenizerParts& parts, const Node& n) {
+  const int64_t id = n.whole(kMostTokens);
+  const auto& tokens = parts.vocabulary().tokens;
+  bool known = size_t(id) < tokens.size() && !tokens[size_t(id)].empty();
+  for (const AddedToken& a : parts.added) known |= a.id == id;
+  if (!known) n.fail("the number of a token");
+  return id;
+}
+
 int64_t any_token(const TokenizerParts& parts, const Node& n) {
   for (const AddedToken& a : parts.added) {
     if (a.text == n.text()) return a.id;
@@ -386,9 +396,7 @@ void read_template(const Node& n, const TokenizerParts& parts, const Node& all,
     return;
   }
   for (const Node& id : tokens->at("ids").list()) {
-    const int64_t number = id.whole(kMostTokens);
-    require_dense(id, number, parts.vocabulary().tokens.size() + parts.added.size());
-    pieces.push_back({number, 0, type});
+    pieces.push_back({token_number(parts, id), 0, type});
   }
 }
 
@@ -461,28 +469,6 @@ DecodeStep read_decode(const Node& n) {
   return s;
 }
 
-void read_padding(const Node& n, TokenizerParts& parts) {
-  parts.pad = n.at("pad_id").whole(kMostTokens);
-  require_dense(n.at("pad_id"), parts.pad, parts.vocabulary().tokens.size() + parts.added.size());
-}
-
-std::string text_of(const std::string& path) {
-  const io::Bytes bytes = io::read_maybe_gzip(path);
-  return {bytes.begin(), bytes.end()};
-}
-
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.emplace_back(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 }  // namespace
 
 Tokenizer Tokenizer::parse(const std::string& name, std::string_view text) {
@@ -509,41 +495,7 @@ Tokenizer Tokenizer::parse(const std::string& name, std::string_view text) {
   } else {
     parts.join_with_blanks = true;
   }
-  if (const auto n = root.get("padding")) read_padding(*n, parts);
-  return Tokenizer(std::move(parts));
-}
-
-Tokenizer Tokenizer::parse_vocabulary(const std::string& name, std::string_view text, bool lower) {
-  const size_t bad = find_not_utf8(text);
-  if (bad != std::string_view::npos) {
-    throw IoError("tokenizer", fmt::format("{}: is not UTF-8 at byte {}", name, bad));
-  }
-  WordPiece m;
-  int64_t line = 0;
-  for (const std::string& token : lines_of(text)) {
-    ++line;
-    if (token.empty()) throw IoError("tokenizer", fmt::format("{}:{}: is empty", name, line));
-    if (m.vocabulary.add(token) != line - 1) {
-      throw IoError("tokenizer",
-                    fmt::format("{}:{}: \"{}\" stands there twice", name, line, token));
-    }
-  }
-  m.unknown = m.vocabulary.find("[UNK]");
-  if (m.unknown < 0) throw IoError("tokenizer", name + ": has no line [UNK]");
-  TokenizerParts parts;
-  const int32_t begin = m.vocabulary.find("[CLS]"), end = m.vocabulary.find("[SEP]");
-  for (const char* special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
-    const int32_t id = m.vocabulary.find(special);
-    if (id >= 0) parts.added.push_back({.text = special, .id = id});
-  }
-  parts.model = std::move(m);
-  parts.normal = {{.kind = NormalStep::Kind::bert, .lower = lower, .from = {}, .to = {}}};
-  parts.splits = {{.kind = SplitStep::Kind::bert}};
-  parts.decode = {{.kind = DecodeStep::Kind::wordpiece, .from = "##", .to = {}}};
-  if (begin >= 0 && end >= 0) {
-    parts.single = {{begin, 0, 0}, {}, {end, 0, 0}};
-    parts.pair = {{begin, 0, 0}, {}, {end, 0, 0}, {-1, 1, 1}, {end, 0, 1}};
-  }
+  if (const auto n = root.get("padding")) parts.pad = token_number(parts, n->at("pad_id"));
   return Tokenizer(std::move(parts));
 }
 
@@ -576,25 +528,6 @@ Tokenizer Tokenizer::parse_gpt2(const std::string& vocabulary_name, std::string_
   parts.splits = {{.kind = SplitStep::Kind::byte_level, .regex = Regex(kGpt2Pattern), .word = {}}};
   parts.decode = {{.kind = DecodeStep::Kind::byte_level, .from = {}, .to = {}}};
   return Tokenizer(std::move(parts));
-}
-
-Tokenizer Tokenizer::load(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  if (fs::is_directory(path, ignored)) {
-    for (const char* name : {"tokenizer.json", "vocab.json", "vocab.txt"}) {
-      const std::string file = (fs::path(path) / name).string();
-      if (fs::is_regular_file(file, ignored)) return load(file);
-    }
-    throw IoError("tokenizer", path + ": holds no tokenizer.json, vocab.json or vocab.txt");
-  }
-  const std::string text = text_of(path);
-  const fs::path merges = fs::path(path).parent_path() / "merges.txt";
-  if (path.ends_with(".txt")) return parse_vocabulary(path, text);
-  if (fs::path(path).filename() == "vocab.json" && fs::is_regular_file(merges, ignored)) {
-    return parse_gpt2(path, text, merges.string(), text_of(merges.string()));
-  }
-  return parse(path, text);
 }
 
 }  // namespace cutaway::data

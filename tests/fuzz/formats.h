@@ -35,6 +35,14 @@ bool accepts_wordnet(Input in, std::string* message = nullptr);
 // (state.json, config.json, model.safetensors, optim.safetensors, latest), the rest is the content.
 bool accepts_checkpoint(Input in, std::string* message = nullptr);
 
+// tokenizer.json; what is read must encode and decode, and be written and read alike.
+bool accepts_tokenizer(Input in, std::string* message = nullptr);
+// vocab.txt of WordPiece.
+bool accepts_vocabulary(Input in, std::string* message = nullptr);
+bool accepts_json_lines(Input in, std::string* message = nullptr);
+bool accepts_fasta(Input in, std::string* message = nullptr);
+bool accepts_text(Input in, std::string* message = nullptr);
+
 struct Format {
   const char* folder;  // of the corpus
   bool (*accepts)(Input in, std::string* message);

@@ -16,6 +16,8 @@ import sys
 sys.dont_write_bytecode = True
 
 from corpus_files import gzip_cases, idx_cases, npy_cases
+from corpus_language import (fasta_cases, json_lines_cases, text_cases, tokenizer_cases,
+                             vocabulary_cases)
 from corpus_text import csv_cases
 from corpus_torch import torch_cases
 from corpus_xmc import json_cases, lz4_cases, packages_cases, sparse_cases, wordnet_cases
@@ -221,7 +223,12 @@ def all_cases():
             ("json_fields", ".json", (json_cases(),)),
             ("xmc_sparse", ".txt", (sparse_cases(),)),
             ("packages", ".txt", (packages_cases(),)),
-            ("wordnet", ".txt", (wordnet_cases(),))):
+            ("wordnet", ".txt", (wordnet_cases(),)),
+            ("tokenizer", ".json", (tokenizer_cases(),)),
+            ("vocabulary", ".txt", (vocabulary_cases(),)),
+            ("json_lines", ".jsonl", (json_lines_cases(),)),
+            ("fasta", ".fa", (fasta_cases(),)),
+            ("text", ".txt", (text_cases(),))):
         for group in groups:
             for name, content, needle in group:
                 yield f"{format_name}/{name}{suffix}", content, needle

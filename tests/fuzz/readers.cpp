@@ -1,6 +1,3 @@
-#include <stdexcept>
-
-#include <cutaway/core/error.h>
 #include <cutaway/core/io/file.h>
 #include <cutaway/core/io/json_lines.h>
 #include <cutaway/core/io/npy.h>
@@ -10,30 +7,10 @@
 #include <cutaway/core/io/torch_file.h>
 #include <cutaway/datasets/readers.h>
 #include <cutaway/models/haste/sets.h>
+#include <tests/fuzz/accepted.h>
 #include <tests/fuzz/formats.h>
 
 namespace cutaway::fuzz {
-namespace {
-
-constexpr char kName[] = "the/input.file";
-
-// Runs a reader; false with its message when it refuses.
-template <class Read>
-bool accepted(Read read, std::string* message) {
-  try {
-    read();
-    return true;
-  } catch (const Error& e) {
-    if (message) *message = e.what();
-    if (std::string(e.what()).find(kName) == std::string::npos) {
-      throw std::logic_error(std::string("the message does not name the file: ") + e.what());
-    }
-    return false;
-  }
-}
-
-}  // namespace
-
 bool accepts_safetensors(Input in, std::string* message) {
   return accepted([&] { io::parse_safetensors(kName, in.data(), int64_t(in.size())); }, message);
 }
@@ -106,6 +83,11 @@ const std::vector<Format>& formats() {
                                           {"xmc_sparse", accepts_xmc_sparse, false},
                                           {"packages", accepts_packages, false},
                                           {"wordnet", accepts_wordnet, false},
+                                          {"tokenizer", accepts_tokenizer, false},
+                                          {"vocabulary", accepts_vocabulary, false},
+                                          {"json_lines", accepts_json_lines, false},
+                                          {"fasta", accepts_fasta, false},
+                                          {"text", accepts_text, false},
                                           {"checkpoint", accepts_checkpoint, true}};
   return all;
 }
