@@ -8,10 +8,13 @@
 #include <cutaway/autograd/gradcheck.h>
 #include <cutaway/autograd/ops.h>
 #include <cutaway/autograd/record.h>
+#include <cutaway/autograd/steps.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/parallel.h>
+#include <cutaway/core/print.h>
 #include <cutaway/core/rng.h>
 #include <cutaway/core/tensor.h>
+#include <cutaway/core/trace.h>
 #include <cutaway/datasets/loader.h>
 #include <cutaway/datasets/text/fasta.h>
 #include <cutaway/datasets/text/text_files.h>

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <cutaway/autograd/node.h>
+#include <cutaway/core/text.h>
 
 namespace cutaway {
 namespace {
@@ -54,7 +55,7 @@ void check_backward_values(Backward& b) {
     if (!has_bad_value(b.grads[i])) continue;
     std::string rule = fmt::format(
         "anomaly: the gradient of input {} is not finite; the forward call was at {}:{}{}{}", i,
-        b.node.site.file_name(), b.node.site.line(), b.node.module ? " in " : "",
+        source_name(b.node.site.file_name()), b.node.site.line(), b.node.module ? " in " : "",
         module_path(b.node.module));
     for (uint32_t k = 0; k < b.node.num_outputs; ++k) {
       rule += "\n    " + statistics(fmt::format("upstream {}", k), b.upstreams[k]);

@@ -6,6 +6,7 @@
 #include <cutaway/autograd/checkpoint_frame.h>
 #include <cutaway/core/context.h>
 #include <cutaway/core/error.h>
+#include <cutaway/core/text.h>
 
 namespace cutaway {
 
@@ -46,7 +47,7 @@ Tensor Saved::unpack(const char* op, const std::source_location& site) const {
         op,
         fmt::format("a value {} saved for backward was changed in place; saved by {} ({}:{}), "
                     "written by {}; got version {}, need {}",
-                    to_string(layout_.sizes), op, site.file_name(), site.line(),
+                    to_string(layout_.sizes), op, source_name(site.file_name()), site.line(),
                     storage_->writer ? storage_->writer : "an unnamed write", storage_->version,
                     version_),
         "use the out-of-place form of the write, or clone() the value before it");

@@ -62,7 +62,7 @@ function(cutaway_add_test_program folder)
   add_executable(${target} ${sources})
   cutaway_test_flags(${target})
   target_link_libraries(${target} PRIVATE cutaway_test_golden)
-  if(folder STREQUAL "tools" AND TARGET cutaway_command)
+  if(folder MATCHES "^(tools|docs)$" AND TARGET cutaway_command)
     add_dependencies(${target} cutaway_command)  # these tests start it
   endif()
   target_precompile_headers(${target} REUSE_FROM cutaway_test_precompiled)
@@ -87,6 +87,8 @@ foreach(entry IN LISTS entries)
     cutaway_add_test_program(${entry})
   endif()
 endforeach()
+
+include(Pages)
 
 # An op record without samples would have no tests: it fails the build of the tests.
 if(NOT CMAKE_CROSSCOMPILING)

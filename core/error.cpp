@@ -1,6 +1,7 @@
 #include <cutaway/core/error.h>
 
 #include <cutaway/core/context.h>
+#include <cutaway/core/text.h>
 
 namespace cutaway {
 namespace {
@@ -11,7 +12,8 @@ namespace {
   text.append(op ? op : "cutaway").append("] ").append(rule);
   if (c.module) text += "\n  at  " + module_path(c.module);
   if (c.call_depth > 0 && c.site.line() > 0) {
-    text += "\n  in  " + std::string(c.site.file_name()) + ":" + std::to_string(c.site.line());
+    text += "\n  in  " + std::string(source_name(c.site.file_name())) + ":" +
+            std::to_string(c.site.line());
   }
   if (!hint.empty()) text += "\n  hint: " + std::string(hint);
   return text;

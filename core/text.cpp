@@ -39,4 +39,11 @@ std::string bytes_text(int64_t bytes) {
   return fmt::format("{:.2f} {}", value, kUnits[unit]);
 }
 
+std::string_view source_name(std::string_view file) {
+  constexpr std::string_view here = __FILE__, place = "core/text.cpp";
+  static_assert(here.ends_with(place));
+  constexpr std::string_view root = here.substr(0, here.size() - place.size());
+  return file.starts_with(root) ? file.substr(root.size()) : file;
+}
+
 }  // namespace cutaway

@@ -11,5 +11,8 @@ std::string json_quoted(std::string_view text);
 std::string shell_quoted(std::string_view word);
 // "1.50 GiB", "512 bytes".
 std::string bytes_text(int64_t bytes);
+// The file of a call as messages show it: one of the library by its place in the tree
+// ("nn/layers/linear.cpp"), wherever it was compiled, others as they are.
+std::string_view source_name(std::string_view file);
 
 }  // namespace cutaway

@@ -174,7 +174,7 @@ std::string chrome_event(const Event& e, int thread) {
     args +=
         fmt::format(",\"sizes\":\"{}\",\"dtype\":\"{}\",\"device\":\"{}\",\"bytes\":{},\"at\":{}",
                     to_string(e.sizes), name_of(e.dtype), to_string(e.device), e.bytes,
-                    json_quoted(fmt::format("{}:{}", e.file, e.line)));
+                    json_quoted(fmt::format("{}:{}", source_name(e.file), e.line)));
   }
   return fmt::format(
       "{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":0,\"tid\":{},\"ts\":{:.3f},"
@@ -261,10 +261,11 @@ void OpEvent::record(const Tensor* outputs, int count, bool backward, bool view)
   }
   trace::record(e);
   if (!logging) return;
-  const std::string line = fmt::format(
-      "{}{} {} {} {} {} {:.3f} us {}{}:{}\n", e.name, backward ? " backward" : "",
-      to_string(e.sizes), name_of(e.dtype), to_string(e.device), cpu_variant(),
-      double(e.end - e.begin) * 1e-3, e.module ? module_path(e.module) + " " : "", e.file, e.line);
+  const std::string line =
+      fmt::format("{}{} {} {} {} {} {:.3f} us {}{}:{}\n", e.name, backward ? " backward" : "",
+                  to_string(e.sizes), name_of(e.dtype), to_string(e.device), cpu_variant(),
+                  double(e.end - e.begin) * 1e-3, e.module ? module_path(e.module) + " " : "",
+                  source_name(e.file), e.line);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
