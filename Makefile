@@ -18,7 +18,7 @@ help:
 	@echo "make asan     build and run the fast tests under sanitizers only"
 	@echo "make bench    build and run the benchmarks, beside PyTorch where it is installed"
 	@echo "make install  install the command, the libraries and the headers (PREFIX=/usr/local)"
-	@echo "make docs     write the reference of the ops to build/docs"
+	@echo "make docs     write a page for every op to build/docs/ops"
 	@echo "make deps     install the Debian packages that are missing"
 	@echo "make clean    delete the build folder"
 
@@ -76,8 +76,7 @@ install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 docs: build
-	@mkdir -p $(BUILD)/docs
-	@$(BUILD)/cutaway ops --markdown $(BUILD)/docs/ops.md
+	@$(BUILD)/cutaway ops --pages $(BUILD)/docs/ops
 
 clean:
 	@rm -rf $(BUILD)

@@ -6,36 +6,15 @@
 #include <cutaway/core/io/file.h>
 
 #include <tools/commands.h>
+#include <tools/op_pages.h>
 
 namespace cutaway::tools {
 namespace {
 
 struct OpsArgs {
-  std::string name, json, markdown, device = "cpu";
+  std::string name, json, markdown, pages, device = "cpu";
   bool check = false, quiet = false;
 };
-
-const char* compute_name(Compute c) {
-  return c == Compute::keep ? "own type" : c == Compute::low ? "low type" : "f32";
-}
-
-// "x, mean" style list of what the record keeps for backward.
-std::string saved_text(const OpRecord& op) {
-  std::string s;
-  for (int i = 0; i < 32; ++i) {
-    if (op.save_inputs >> i & 1) s += (s.empty() ? "" : ", ") + fmt::format("input {}", i);
-  }
-  for (int i = 0; i < 32; ++i) {
-    if (op.save_outputs >> i & 1) s += (s.empty() ? "" : ", ") + fmt::format("output {}", i);
-  }
-  return s.empty() ? "nothing" : s;
-}
-
-std::string source_text(const OpRecord& op) {
-  const std::string file = op.file;
-  const size_t at = file.rfind("autograd/ops/");
-  return fmt::format("{}:{}", at == std::string::npos ? file : file.substr(at), op.line);
-}
 
 void print_record(const OpRecord& op) {
   fmt::print("{}\n  {}\n  {}\n  {}\n", op.signature, op.meaning, op.formula, op.shapes);
@@ -124,8 +103,9 @@ int run_ops(const OpsArgs& a) {
     io::write_file_atomic(a.json, list.dump(2) + "\n");
   }
   if (!a.markdown.empty()) io::write_file_atomic(a.markdown, markdown(ops));
+  if (!a.pages.empty()) write_op_pages(ops, a.pages);
   if (a.check) return check(ops, device_from_name(a.device), a.quiet);
-  if (!a.json.empty() || !a.markdown.empty()) return 0;
+  if (!a.json.empty() || !a.markdown.empty() || !a.pages.empty()) return 0;
   if (!a.name.empty()) {
     print_record(*ops.front());
     return 0;
@@ -140,14 +120,17 @@ int run_ops(const OpsArgs& a) {
 void add_ops(CLI::App& app, int& status) {
   auto a = std::make_shared<OpsArgs>();
   CLI::App* c = app.add_subcommand("ops", "Show the op records, and run their checks");
-  c->footer("Example:\n  cutaway ops softmax\n  cutaway ops softmax --check");
+  c->footer(
+      "Example:\n  cutaway ops softmax\n  cutaway ops softmax --check\n  cutaway ops --pages "
+      "build/docs/ops");
   c->add_option("name", a->name, "One op; without it all are listed");
   c->add_flag("--check", a->check,
               "Run values, types, strides, threads, first and second derivatives, errors");
   c->add_option("--device", a->device, "Where the checks run: cpu, cuda or emu");
   c->add_flag("--quiet", a->quiet, "With --check: only what fails, and the sum");
   c->add_option("--json", a->json, "Write the records to this file");
-  c->add_option("--markdown", a->markdown, "Write reference pages to this file");
+  c->add_option("--markdown", a->markdown, "Write all records to this file, as one page");
+  c->add_option("--pages", a->pages, "Write a page an op, and an index, into this folder");
   c->callback([a, &status] { status = run_ops(*a); });
 }
 

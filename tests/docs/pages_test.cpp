@@ -125,25 +125,45 @@ class PageRun {
     while (next_ < blocks_.size() && blocks_[next_].language != "cpp") {
       const Block& block = blocks_[next_];
       const bool shown = next_ + 1 < blocks_.size() && blocks_[next_ + 1].language == "text";
-      std::string command;
-      if (block.language == "sh" && shown) {
-        command =
-            fmt::format("PATH={}:$PATH\n{}", fs::path(kCommand).parent_path().string(), block.text);
-      } else if (block.language == "python") {
-        const std::string python = python_for(block.text);
-        std::ofstream("piece.py") << block.text;
-        if (!python.empty()) command = python + " piece.py";
-        if (python.empty()) missing_ = "there is no python3 with what its Python pieces import";
+      if (block.language == "python") {
+        run_python(block, shown);
+      } else if (block.language == "sh" && shown) {
+        compare(
+            run_command(block, fmt::format("PATH={}:$PATH\n{}",
+                                           fs::path(kCommand).parent_path().string(), block.text)));
+      } else {
+        ++next_;
       }
-      if (command.empty()) {
-        next_ += shown && block.language == "python" ? 2 : 1;
-        continue;
-      }
-      int status = 0;
-      const std::string written = output_of(command, status);
-      EXPECT_EQ(status, 0) << page_ << ":" << block.line << "\n" << written;
-      compare(written);
     }
+  }
+  // What Python writes is shown below it, or below the C++ that stands beside it.
+  void run_python(const Block& block, bool shown) {
+    const std::string python = python_for(block.text);
+    if (python.empty()) {
+      missing_ = "there is no python3 with what its Python pieces import";
+      next_ += shown ? 2 : 1;
+      return;
+    }
+    std::ofstream("piece.py") << block.text;
+    // One thread: starting more takes longer than all that is computed here. Warnings are not
+    // shown.
+    const std::string written = run_command(
+        block,
+        fmt::format("OMP_NUM_THREADS=1 {} piece.py 2>errors || {{ cat errors; false; }}", python));
+    if (shown) return compare(written);
+    for (++next_; next_ < blocks_.size(); ++next_) {
+      if (blocks_[next_].language != "cpp") break;
+    }
+    const bool beside = next_ < blocks_.size() && blocks_[next_].language == "text";
+    const std::string what = beside ? pages::difference(blocks_[next_], written) : written;
+    EXPECT_EQ(what, "") << page_ << ":" << block.line << ": Python writes\n" << written;
+    next_ = size_t(&block - blocks_.data()) + 1;
+  }
+  std::string run_command(const Block& block, const std::string& command) const {
+    int status = 0;
+    std::string written = output_of(command, status);
+    EXPECT_EQ(status, 0) << page_ << ":" << block.line << "\n" << written;
+    return written;
   }
   // Writes the page again with the texts of blocks_.
   void update() const {
@@ -184,6 +204,7 @@ TEST(Pages, tensors) { check("docs/tutorial/1-tensors.md"); }
 TEST(Pages, autograd) { check("docs/tutorial/2-autograd.md"); }
 TEST(Pages, modules) { check("docs/tutorial/3-modules.md"); }
 TEST(Pages, optimisers) { check("docs/tutorial/4-optimisers.md"); }
+TEST(PagesSlow, from_pytorch) { check("docs/from-pytorch.md"); }
 TEST(PagesSlow, training) { check("docs/tutorial/5-training.md"); }
 TEST(Pages, looking_inside) { check("docs/tutorial/6-looking-inside.md"); }
 TEST(Pages, files) { check("docs/tutorial/7-files.md"); }
