@@ -8,6 +8,7 @@
 #include <cutaway/core/error.h>
 #include <cutaway/datasets/loader.h>
 #include <cutaway/models/train/checkpoint.h>
+#include <cutaway/models/train/language.h>
 #include <cutaway/models/train/run_report.h>
 #include <cutaway/models/train/trainer.h>
 #include <cutaway/models/zoo/zoo.h>
@@ -40,8 +41,33 @@ Loaded load(const UseArgs& a) {
   return l;
 }
 
+// The model of a run with its newest weights; raises ValueError when it writes no text.
+std::unique_ptr<nn::Module> load_language(const std::string& run, const train::TrainConfig& config,
+                                          int64_t vocabulary, const std::string& device) {
+  auto model = zoo::make_model(config.model, train::language_task(config, vocabulary));
+  train::load_weights(run, *model);
+  model->to(device_from_name(device));
+  model->eval();
+  return model;
+}
+
+int eval_text(const UseArgs& a) {
+  train::TrainConfig config = train::read_config(a.run);
+  if (!a.data.empty()) config.data = a.data;
+  const train::RunData text = train::open_run_data(config, a.run);
+  const auto model = load_language(a.run, config, text.tokenizer->vocabulary(), a.common.device);
+  const data::Dataset& d = a.split == "train" ? text.train : text.test;
+  const train::Evaluation e = train::evaluate(*model, d, a.batch);
+  const train::LanguageResult r = train::language_result(e.loss, text);
+  fmt::print("{} {}   {:.4f} nats/char   perplexity {:.3f} per token   {} tokens\n", d.name,
+             a.split == "train" ? "train" : "validation", r.nats_per_character, r.perplexity,
+             d.targets.numel());
+  return 0;
+}
+
 int run_eval(const UseArgs& a) {
   apply_common(a.common);
+  if (zoo::is_language_model(train::read_config(a.run).model)) return eval_text(a);
   const Loaded l = load(a);
   const train::Evaluation e = train::evaluate(*l.model, l.dataset, a.batch);
   say(a.common.quiet, train::confusion_text(e.confusion, l.dataset.classes));
@@ -95,8 +121,34 @@ std::string draw(const data::Dataset& d, int64_t i) {
   return text;
 }
 
+struct GenerateArgs {
+  Common common;
+  std::string run, prompt;
+  train::ContinueOptions options;
+};
+
+int run_generate(GenerateArgs& a) {
+  apply_common(a.common);
+  a.options.seed = a.common.seed;
+  const train::TrainConfig config = train::read_config(a.run);
+  if (!zoo::is_language_model(config.model)) {
+    throw ValueError("generate",
+                     fmt::format("{} is a run of {}, which writes no text", a.run, config.model),
+                     "cutaway predict shows what it says of examples");
+  }
+  const data::Tokenizer tokenizer = data::Tokenizer::load(a.run + "/tokenizer.json");
+  const auto model = load_language(a.run, config, tokenizer.vocabulary(), a.common.device);
+  fmt::print("{}\n", train::continue_text(dynamic_cast<zoo::LanguageModel&>(*model), tokenizer,
+                                          a.prompt, a.options));
+  return 0;
+}
+
 int run_predict(const UseArgs& a) {
   apply_common(a.common);
+  if (zoo::is_language_model(train::read_config(a.run).model)) {
+    throw ValueError("predict", a.run + " is a run of a language model",
+                     "cutaway generate --run " + a.run);
+  }
   const Loaded l = load(a);
   const data::Dataset& d = l.dataset;
   const auto name = [&](int64_t c) {
@@ -141,6 +193,29 @@ void add_eval(CLI::App& app, int& status) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   c->callback([a, &status] { status = run_eval(*a); });
+}
+
+void add_generate(CLI::App& app, int& status) {
+  auto a = std::make_shared<GenerateArgs>();
+  CLI::App* c = app.add_subcommand("generate", "Let a trained language model write text");
+  c->footer(
+      "Examples:\n"
+      "  cutaway generate --run runs/gpt-austen-1 --prompt 'Anne was'\n"
+      "  cutaway generate --run runs/gpt-austen-1 --length 500 --temperature 1 --seed 3");
+  add_common(*c, a->common);
+  c->add_option("--run", a->run, "Folder of a training run")->required();
+  c->add_option("--prompt", a->prompt, "What the text begins with");
+  c->add_option("--length", a->options.length, "Tokens to add")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  c->add_option("--temperature", a->options.temperature,
+                "Above 1 bolder, below 1 safer; 0 takes the likeliest token")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  c->add_option("--top-k", a->options.top_k, "Draw among this many; 0: among all")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  c->callback([a, &status] { status = run_generate(*a); });
 }
 
 void add_predict(CLI::App& app, int& status) {

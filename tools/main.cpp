@@ -142,6 +142,8 @@ int run(int argc, char** argv) {
   add_train(app, status);
   add_eval(app, status);
   add_predict(app, status);
+  add_generate(app, status);
+  add_tokenizer(app, status);
   add_list(app, status);
   add_ops(app, status);
   add_bench(app, status);

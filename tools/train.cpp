@@ -20,6 +20,27 @@ struct TrainArgs {
   bool no_record = false;
 };
 
+// What suits language models, where the user says nothing.
+void set_language_defaults(train::TrainConfig& c, const CLI::App& command) {
+  const auto unset = [&](const char* name) { return command.get_option(name)->count() == 0; };
+  if (unset("--data")) c.data = "austen";
+  if (unset("--epochs")) c.epochs = 6;
+  if (unset("--batch")) c.batch = 32;
+  if (unset("--lr")) c.lr = c.model == "lstm" ? 4e-3 : 3e-3;
+  if (unset("--schedule")) c.schedule = "warmup-cosine";
+  if (unset("--clip")) c.clip = 1;
+}
+
+// Results and texts of a language model.
+void print_language(const train::TrainOutcome& outcome, bool quiet) {
+  for (const train::TextSample& s : outcome.language->samples) {
+    say(quiet, fmt::format("\n--- given ---\n{}\n--- goes on ---\n{}", s.prompt, s.text));
+  }
+  fmt::print("\nvalidation {:.4f} nats/char   perplexity {:.3f} per token   {} steps in {:.1f} s\n",
+             outcome.language->nats_per_character, outcome.language->perplexity, outcome.step,
+             outcome.seconds);
+}
+
 // "fashion-mnist" → "convnet-fashion-mnist"; paths keep their last part without its ending.
 std::string run_stem(const train::TrainConfig& c) {
   std::string data = c.data.substr(c.data.rfind('/') + 1);
@@ -45,6 +66,7 @@ int run_train(TrainArgs& a, const CLI::App& command) {
   apply_common(a.common);
   a.config.seed = a.common.seed;
   a.config.device = a.common.device;
+  if (zoo::is_language_model(a.config.model)) set_language_defaults(a.config, command);
   const bool resume = !a.resume.empty();
   const std::string folder = resume                 ? a.resume
                              : a.common.out.empty() ? train::next_run_path(run_stem(a.config))
@@ -53,6 +75,14 @@ int run_train(TrainArgs& a, const CLI::App& command) {
       train::train(a.config, folder, resume,
                    {.quiet = a.common.quiet, .stop_after = a.stop_after, .record = !a.no_record});
   if (!outcome.finished) return 130;
+  if (outcome.language) {
+    print_language(outcome, a.common.quiet);
+    fmt::print("report  {}/report.html   pictures  {}/plots/\n", folder, folder);
+    say(a.common.quiet,
+        fmt::format("\nNext:  cutaway generate --run {} --prompt 'Anne'      goes on with a text",
+                    shell_quoted(folder)));
+    return 0;
+  }
   const data::Dataset test =
       data::open(resume ? train::read_config(folder).data : a.config.data, "test");
   say(a.common.quiet, "\n" + train::confusion_text(outcome.test.confusion, test.classes));
@@ -75,11 +105,14 @@ void add_train(CLI::App& app, int& status) {
   CLI::App* c = app.add_subcommand("train", "Train a model of the zoo on a data set");
   c->footer(
       "Example:\n  cutaway train --model convnet --data fashion-mnist --epochs 4\n"
+      "  cutaway train --model gpt --data austen        text: the last tenth validates\n"
       "Data sets and models: cutaway list. Ctrl-C saves; --resume goes on to the same bits.");
   add_common(*c, a->common);
   train::TrainConfig& k = a->config;
   c->add_option("--model", k.model, "Model of the zoo")->capture_default_str();
-  c->add_option("--data", k.data, "Data set, CSV file, or prefix of IDX files")
+  c->add_option("--data", k.data,
+                "Data set, CSV file, or prefix of IDX files; of language models: text set, .txt or "
+                ".txt.gz file, or folder")
       ->capture_default_str();
   c->add_option("--epochs", k.epochs, "Passes over the training data; 0 evaluates and reports")
       ->capture_default_str();
@@ -97,6 +130,15 @@ void add_train(CLI::App& app, int& status) {
       ->capture_default_str();
   c->add_option("--log-every", k.log_every, "Steps between rows of metrics.csv")
       ->capture_default_str();
+  c->add_option("--tokenizer", k.tokenizer,
+                "Of language models: char, byte, or a tokenizer file (cutaway tokenizer)")
+      ->capture_default_str();
+  c->add_option("--context", k.context, "Of language models: tokens in a row")
+      ->capture_default_str();
+  c->add_option("--layers", k.layers, "Of language models; 0: as the model is named");
+  c->add_option("--heads", k.heads, "Of gpt; 0: as the model is named");
+  c->add_option("--width", k.width, "Of language models; 0: as the model is named");
+  c->add_option("--dropout", k.dropout, "Of language models")->capture_default_str();
   c->add_option("--stop-after", a->stop_after, "Save and stop after this many steps");
   c->add_flag("--no-record", a->no_record, "Run each step eagerly instead of replaying it");
   c->add_option("--resume", a->resume, "Go on with the run in this folder");

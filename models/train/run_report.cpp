@@ -76,6 +76,44 @@ std::string confusion_text(const std::vector<std::vector<int64_t>>& counts,
   return text;
 }
 
+namespace {
+
+std::string headline(const ReportInput& in) {
+  const TrainOutcome& o = *in.outcome;
+  if (!o.language) {
+    return fmt::format("<strong>Test accuracy {:.2f} %</strong>, loss {:.4f}, after {} steps.",
+                       100 * o.test.accuracy, o.test.loss, o.step);
+  }
+  return fmt::format(
+      "<strong>{:.4f} nats per character</strong> of the validation text (the last tenth of each "
+      "file), perplexity {:.3f} per token, after {} steps.",
+      o.language->nats_per_character, o.language->perplexity, o.step);
+}
+
+// What a language model writes: the beginnings, which it was given, are set bold.
+std::string samples_html(const TrainOutcome& outcome) {
+  if (!outcome.language) return {};
+  std::string html = "<h2>Texts</h2>\n<p>Bold: given, from the validation text.</p>\n";
+  for (const TextSample& s : outcome.language->samples) {
+    html +=
+        fmt::format("<pre><b>{}</b>{}</pre>\n", report::escape(s.prompt), report::escape(s.text));
+  }
+  return html;
+}
+
+std::string language_flags(const TrainConfig& c) {
+  std::string text =
+      fmt::format(" --tokenizer {} --context {}", shell_quoted(c.tokenizer), c.context);
+  const std::pair<const char*, int64_t> sizes[] = {
+      {"layers", c.layers}, {"heads", c.heads}, {"width", c.width}};
+  for (const auto& [name, value] : sizes) {
+    if (value > 0) text += fmt::format(" --{} {}", name, value);
+  }
+  return c.dropout > 0 ? text + fmt::format(" --dropout {}", c.dropout) : text;
+}
+
+}  // namespace
+
 void write_report(const ReportInput& in) {
   const auto& rows = *in.rows;
   const auto save = [&](const std::string& name, const std::string& svg) {
@@ -91,15 +129,20 @@ void write_report(const ReportInput& in) {
       report::line_plot(
           {curve(rows, "train", &MetricRow::accuracy), curve(rows, "test", &MetricRow::accuracy)},
           {.title = "Accuracy", .x_label = "step", .y_label = "share right"}));
+  const bool text = in.outcome->language.has_value();
   const std::string confusion =
-      save("confusion", report::confusion_plot(in.outcome->test.confusion, in.test_set->classes));
-  const std::string pictures = save("predictions", predictions_plot(in));
+      text ? std::string()
+           : save("confusion",
+                  report::confusion_plot(in.outcome->test.confusion, in.test_set->classes));
+  const std::string pictures = text ? std::string() : save("predictions", predictions_plot(in));
   const TrainConfig& c = in.config;
-  const std::string command = fmt::format(
+  std::string command = fmt::format(
       "cutaway train --model {} --data {} --epochs {} --batch {} --optimizer {} --lr {} "
       "--weight-decay {} --schedule {} --seed {}",
       c.model, shell_quoted(c.data), c.epochs, c.batch, c.optimizer, c.lr, c.weight_decay,
       c.schedule, c.seed);
+  if (c.clip > 0) command += fmt::format(" --clip {}", c.clip);
+  if (text) command += language_flags(c);
   std::string html =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" +
       report::escape(c.model + " on " + c.data) +
@@ -109,12 +152,9 @@ void write_report(const ReportInput& in) {
       "0;border-bottom:1px solid #ccc}"
       "code{background:#eee;padding:.1rem "
       ".3rem;overflow-wrap:anywhere}svg{max-width:100%;height:auto}</style></head><body>\n";
-  html += fmt::format(
-      "<h1>{} on {}</h1>\n<p><strong>Test accuracy {:.2f} %</strong>, loss {:.4f}, after {} "
-      "steps.</p>\n",
-      report::escape(c.model), report::escape(in.train_set->name), 100 * in.outcome->test.accuracy,
-      in.outcome->test.loss, in.outcome->step);
-  html += loss + accuracy + confusion + pictures;
+  html += fmt::format("<h1>{} on {}</h1>\n<p>{}</p>\n", report::escape(c.model),
+                      report::escape(in.train_set->name), headline(in));
+  html += samples_html(*in.outcome) + loss + accuracy + confusion + pictures;
   html += "<h2>What was run</h2>\n<p><code>" + report::escape(command) + "</code></p>\n<table>\n";
   html += table_row("model", fmt::format("{} ({}), {} parameters", c.model, in.model_type,
                                          grouped(in.parameters)));

@@ -23,6 +23,7 @@
 #include <cutaway/datasets/loader.h>
 #include <cutaway/models/train/checkpoint.h>
 #include <cutaway/models/train/json_fields.h>
+#include <cutaway/models/train/language.h>
 #include <cutaway/models/train/progress.h>
 #include <cutaway/models/train/run_folder.h>
 #include <cutaway/models/train/run_report.h>
@@ -57,6 +58,14 @@ void check_config(const TrainConfig& c) {
           fmt::format("clip must be a finite number ≥ 0; got {}", c.clip));
   require(c.checkpoint_every >= 1,
           fmt::format("checkpoint-every must be ≥ 1; got {}", c.checkpoint_every));
+  require(c.context >= 1 && c.context <= kLargestCount,
+          fmt::format("context must be 1 to 2^53; got {}", c.context));
+  require(std::min({c.layers, c.heads, c.width}) >= 0 &&
+              std::max({c.layers, c.heads, c.width}) <= (1 << 20),
+          fmt::format("layers, heads and width must be 0 to 2^20; got {}, {} and {}", c.layers,
+                      c.heads, c.width));
+  require(c.dropout >= 0 && c.dropout < 1,
+          fmt::format("dropout must be at least 0 and below 1; got {}", c.dropout));
   require(c.log_every >= 1, fmt::format("log-every must be ≥ 1; got {}", c.log_every));
 }
 
@@ -107,26 +116,35 @@ sched::Schedule make_schedule(const TrainConfig& c, int64_t steps) {
 }
 
 nlohmann::json config_json(const TrainConfig& c) {
-  return {{"version", CUTAWAY_VERSION},
-          {"model", c.model},
-          {"data", c.data},
-          {"epochs", c.epochs},
-          {"batch", c.batch},
-          {"optimizer", c.optimizer},
-          {"lr", c.lr},
-          {"weight_decay", c.weight_decay},
-          {"momentum", c.momentum},
-          {"schedule", c.schedule},
-          {"clip", c.clip},
-          {"seed", c.seed},
-          {"checkpoint_every", c.checkpoint_every},
-          {"log_every", c.log_every},
-          {"device", c.device}};
+  nlohmann::json j = {{"version", CUTAWAY_VERSION},
+                      {"model", c.model},
+                      {"data", c.data},
+                      {"epochs", c.epochs},
+                      {"batch", c.batch},
+                      {"optimizer", c.optimizer},
+                      {"lr", c.lr},
+                      {"weight_decay", c.weight_decay},
+                      {"momentum", c.momentum},
+                      {"schedule", c.schedule},
+                      {"clip", c.clip},
+                      {"seed", c.seed},
+                      {"checkpoint_every", c.checkpoint_every},
+                      {"log_every", c.log_every},
+                      {"device", c.device}};
+  if (zoo::is_language_model(c.model)) {
+    j.update({{"tokenizer", c.tokenizer},
+              {"context", c.context},
+              {"layers", c.layers},
+              {"heads", c.heads},
+              {"width", c.width},
+              {"dropout", c.dropout}});
+  }
+  return j;
 }
 
 // Number of rows whose largest logit is at the target (on the host).
 int64_t count_correct(const Tensor& logits, const Tensor& targets) {
-  const Tensor best = argmax(logits, 1).to(kCpu);
+  const Tensor best = argmax(logits, -1).to(kCpu);
   const int64_t* a = best.data<int64_t>();
   const int64_t* b = targets.data<int64_t>();
   int64_t n = 0;
@@ -142,12 +160,11 @@ class Run {
         settings_(settings),
         device_(device_from_name(config.device)),
         folder_(std::move(folder)),
-        train_set_(data::open(config.data, "train")),
-        test_set_(data::open(config.data, "test")),
+        data_(open_run_data(config, folder_.path())),
         step_([this](const Tensors& batch) { return run_batch(batch); },
               {.enabled = settings.record}) {
     manual_seed(config.seed);
-    model_ = zoo::make_model(config.model, task_of(train_set_));
+    model_ = zoo::make_model(config.model, task_of(config, data_));
     model_->to(device_);
     optimizer_ = make_optimizer(config, model_->parameters());
     loader_.emplace(train_set_, data::LoaderOptions{
@@ -197,6 +214,10 @@ class Run {
       }
     }
     outcome.test = evaluate(*model_, test_set_);
+    if (auto* language = dynamic_cast<zoo::LanguageModel*>(model_.get())) {
+      outcome.language = language_result(outcome.test.loss, data_);
+      outcome.language->samples = text_samples(*language, data_);
+    }
     save();
     outcome.finished = true;
     outcome.step = progress_.step;
@@ -267,8 +288,14 @@ class Run {
     const Evaluation test = evaluate(*model_, test_set_);
     if (progress_.seen > 0) log_train_row(epoch, rate);
     log_row(epoch, "test", test.loss, test.accuracy, 0);
-    say(fmt::format("           test   loss {:.4f}   accuracy {:.2f} %", test.loss,
-                    100 * test.accuracy));
+    if (data_.tokenizer) {
+      const LanguageResult r = language_result(test.loss, data_);
+      say(fmt::format("           validation   {:.4f} nats/char   perplexity {:.3f} per token",
+                      r.nats_per_character, r.perplexity));
+    } else {
+      say(fmt::format("           test   loss {:.4f}   accuracy {:.2f} %", test.loss,
+                      100 * test.accuracy));
+    }
     progress_.best_accuracy = std::max(progress_.best_accuracy, test.accuracy);
     progress_.position = {epoch + 1, 0};
     loader_->seek(progress_.position);
@@ -290,8 +317,9 @@ class Run {
 
   // What is recorded: a batch → its loss and logits.
   Tensors run_batch(const Tensors& batch) {
-    const Tensor logits = (*model_)(batch[0]);
-    const Tensor loss = cross_entropy(logits, batch[1]);
+    Tensor logits = (*model_)(batch[0]);
+    if (data_.tokenizer) logits = reshape(logits, {batch[1].numel(), logits.size(-1)});
+    const Tensor loss = cross_entropy(logits, reshape(batch[1], {batch[1].numel()}));
     if (device_ == kCpu) {
       recording::each_time("require_finite", {&loss}, [this](const void* const* value) {
         require_finite(element_as_double(value[0], DType::f32, 0));
@@ -311,9 +339,9 @@ class Run {
     if (settings_.record && ++steps_here_ == kExplainAfter && step_.stats().replayed == 0) {
       say(fmt::format("steps run eagerly: {}", step_.why_eager()));
     }
-    progress_.loss_sum += out[0].item() * double(x.size(0));
+    progress_.loss_sum += out[0].item() * double(y.numel());
     progress_.correct += count_correct(out[1], y);
-    progress_.seen += x.size(0);
+    progress_.seen += y.numel();
     ++progress_.step;
   }
 
@@ -334,7 +362,8 @@ class Run {
   TrainSettings settings_;
   Device device_;
   RunFolder folder_;
-  data::Dataset train_set_, test_set_;
+  RunData data_;
+  data::Dataset &train_set_ = data_.train, &test_set_ = data_.test;
   std::unique_ptr<nn::Module> model_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::optional<data::Loader> loader_;
@@ -352,6 +381,9 @@ class Run {
 }  // namespace
 
 zoo::Task task_of(const data::Dataset& d) {
+  if (d.vocabulary > 0) {
+    return {d.inputs.sizes().slice(1, d.inputs.dim()), 0, d.vocabulary};
+  }
   if (d.targets.dtype() != DType::i64) {
     throw ValueError("train", fmt::format("{} has no class numbers as targets; got {}", d.name,
                                           name_of(d.targets.dtype())));
@@ -370,16 +402,42 @@ zoo::Task task_of(const data::Dataset& d) {
           std::max<int64_t>(most + 1, int64_t(d.classes.size()))};
 }
 
+namespace {
+
+// Mean loss and accuracy per token.
+Evaluation evaluate_tokens(nn::Module& model, const data::Dataset& dataset, Device device) {
+  constexpr int64_t kMostLogits = 1 << 22;  // at a time
+  const int64_t row = dataset.inputs.size(1) * dataset.vocabulary;
+  data::Loader loader(dataset, {.batch = std::clamp<int64_t>(kMostLogits / row, 1, 256)});
+  double loss_sum = 0;
+  int64_t correct = 0;
+  for (const auto& [x, y] : loader) {
+    const Tensor logits = reshape(model(x.to(device)), {y.numel(), dataset.vocabulary});
+    loss_sum +=
+        cross_entropy(logits, reshape(y, {y.numel()}).to(device)).item() * double(y.numel());
+    correct += count_correct(logits, y);
+  }
+  const double n = double(dataset.targets.numel());
+  return {.loss = loss_sum / n, .accuracy = double(correct) / n, .confusion = {}, .predicted = {}};
+}
+
+}  // namespace
+
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, int64_t batch) {
   NoGradGuard no_grad;
   const bool was_training = model.training();
   model.eval();
-  const int64_t classes = task_of(dataset).classes;
-  Evaluation e;
-  e.confusion.assign(size_t(classes), std::vector<int64_t>(size_t(classes), 0));
-  data::Loader loader(dataset, {.batch = batch});
   const nn::NamedTensors parameters = model.parameters();
   const Device device = parameters.empty() ? kCpu : parameters.front().value.device();
+  Evaluation e;
+  if (dataset.vocabulary > 0) {
+    e = evaluate_tokens(model, dataset, device);
+    model.train(was_training);
+    return e;
+  }
+  const int64_t classes = task_of(dataset).classes;
+  e.confusion.assign(size_t(classes), std::vector<int64_t>(size_t(classes), 0));
+  data::Loader loader(dataset, {.batch = batch});
   double loss_sum = 0;
   int64_t correct = 0;
   for (const auto& [x, y] : loader) {
@@ -423,6 +481,14 @@ TrainConfig read_config(const std::string& folder) {
   c.checkpoint_every = count("checkpoint_every");
   c.log_every = count("log_every");
   if (j.contains("device")) c.device = text("device");  // not in files of the first version
+  if (zoo::is_language_model(c.model)) {
+    c.tokenizer = text("tokenizer");
+    c.context = count("context");
+    c.layers = count("layers");
+    c.heads = count("heads");
+    c.width = count("width");
+    c.dropout = number("dropout");
+  }
   try {
     check_config(c);
   } catch (const ValueError& e) {
@@ -441,13 +507,19 @@ TrainOutcome train(const TrainConfig& config, const std::string& folder, bool re
   TrainConfig c = config;
   std::error_code ignored;
   // A path is stored absolute, so that resuming works from any folder.
-  if (std::filesystem::exists(c.data, ignored)) c.data = std::filesystem::absolute(c.data).string();
+  for (std::string* path : {&c.data, &c.tokenizer}) {
+    if (std::filesystem::exists(*path, ignored)) *path = std::filesystem::absolute(*path).string();
+  }
+  std::optional<data::Tokenizer> tokenizer;
   {  // fail before a folder is made
-    const auto model = zoo::make_model(c.model, task_of(data::open(c.data, "train")));
+    const RunData run_data = open_run_data(c);
+    const auto model = zoo::make_model(c.model, task_of(c, run_data));
     make_optimizer(c, model->parameters());
     make_schedule(c, 1);
+    tokenizer = run_data.tokenizer;
   }
   RunFolder run_folder = RunFolder::create(folder);
+  if (tokenizer) tokenizer->save(run_folder.file("tokenizer.json"));
   io::write_file_atomic(run_folder.file("config.json"), config_json(c).dump(2) + "\n");
   return Run(c, std::move(run_folder), false, settings).go();
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <cutaway/datasets/dataset.h>
@@ -26,10 +27,16 @@ struct TrainConfig {
   int64_t checkpoint_every = 200;  // steps
   int64_t log_every = 50;          // steps between rows of metrics.csv
   std::string device = "cpu";      // cpu, cuda, cuda:N or emu
+  // Of language models: char, byte, or a file as data::Tokenizer::load reads it; tokens in a row;
+  // sizes of the model, 0: those of its name.
+  std::string tokenizer = "char";
+  int64_t context = 128;
+  int64_t layers = 0, heads = 0, width = 0;
+  double dropout = 0;
 };
 
-// What a model must handle for this data set. Raises ValueError when its targets are not class
-// numbers from 0 to 9999.
+// What a model must handle for this data set: classes, or tokens. Raises ValueError when its
+// targets are not class numbers from 0 to 9999.
 zoo::Task task_of(const data::Dataset& dataset);
 
 struct Evaluation {
@@ -41,10 +48,21 @@ struct Evaluation {
 // recording, on the device of the model's parameters.
 Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, int64_t batch = 256);
 
+// A beginning that the model was given, and how it went on.
+struct TextSample {
+  std::string prompt, text;
+};
+// How well text is told. Perplexity is exp of the mean loss per token.
+struct LanguageResult {
+  double perplexity = 0, nats_per_character = 0;
+  std::vector<TextSample> samples;
+};
+
 struct TrainOutcome {
   bool finished = false;  // false: stopped by Ctrl-C or a limit, checkpoint saved
   int64_t step = 0;
-  Evaluation test;
+  Evaluation test;  // of language models: loss and accuracy per token, the rest is empty
+  std::optional<LanguageResult> language;
   double seconds = 0;  // of this process
 };
 

@@ -128,10 +128,18 @@ std::unique_ptr<nn::Module> make_gpt(const std::string& name, const Task& task) 
   if (name == "gpt") o = {.layers = 4, .heads = 4, .width = 128};
   o.vocabulary = task.vocabulary;
   o.context = task.input[0];
+  const ModelSize& s = task.size;
+  if (s.layers > 0) o.layers = s.layers;
+  if (s.heads > 0) o.heads = s.heads;
+  if (s.width > 0) o.width = s.width;
+  o.dropout = s.dropout;
   return std::make_unique<Gpt>(o);
 }
 std::unique_ptr<nn::Module> make_lstm(const std::string&, const Task& task) {
-  return std::make_unique<LstmLm>(LstmLmOptions{.vocabulary = task.vocabulary});
+  LstmLmOptions o{.vocabulary = task.vocabulary, .dropout = task.size.dropout};
+  if (task.size.layers > 0) o.layers = task.size.layers;
+  if (task.size.width > 0) o.width = task.size.width;
+  return std::make_unique<LstmLm>(o);
 }
 
 const Entry kModels[] = {
@@ -187,6 +195,11 @@ std::unique_ptr<nn::Module> make_model(const std::string& name, const Task& task
   std::string known;
   for (const Entry& model : kModels) known += std::string(" ") + model.name;
   throw ValueError("model", fmt::format("there is no model \"{}\"; known are:{}", name, known));
+}
+
+bool is_language_model(const std::string& name) {
+  return std::any_of(std::begin(kModels), std::end(kModels),
+                     [&](const Entry& m) { return m.language && name == m.name; });
 }
 
 std::vector<std::pair<std::string, std::string>> known_models() {

@@ -8,18 +8,27 @@
 
 namespace cutaway::zoo {
 
+// Sizes that the command line may choose; 0: those of the model's name.
+struct ModelSize {
+  int64_t layers = 0, heads = 0, width = 0;
+  double dropout = 0;
+};
+
 // What a model sees: sizes of one input without the batch, and how many classes it tells apart; or,
 // for language models, how many tokens there are.
 struct Task {
   Shape input;
   int64_t classes = 0;
   int64_t vocabulary = 0;  // > 0: inputs are token ids [T] below it, and what to tell is the next
+  ModelSize size = {};     // of language models
 };
 
 // A model of the zoo by name, with fresh parameters from the default generator. Classifiers give
 // logits [N,classes], language models [N,T,vocabulary]. Raises ValueError listing the names, or
 // when the task does not suit the model.
 std::unique_ptr<nn::Module> make_model(const std::string& name, const Task& task);
+// Whether the model of this name reads tokens and tells the next; false for unknown names.
+bool is_language_model(const std::string& name);
 // Names with one line about each.
 std::vector<std::pair<std::string, std::string>> known_models();
 
