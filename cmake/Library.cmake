@@ -49,5 +49,11 @@ if(NOT CUTAWAY_SANITIZE)
   # Only our own names are visible, none of the libraries inside; of the others no table is kept.
   set(exports ${CMAKE_CURRENT_SOURCE_DIR}/cmake/exports.map)
   target_link_options(cutaway_shared PRIVATE -Wl,-s,--version-script=${exports})
+  # The op records and kernel tables are full of addresses: packed, their list is a tenth as long.
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -Wl,-z,pack-relative-relocs CUTAWAY_PACKS_RELOCATIONS)
+  if(CUTAWAY_PACKS_RELOCATIONS)
+    target_link_options(cutaway_shared PRIVATE -Wl,-z,pack-relative-relocs)
+  endif()
   set_target_properties(cutaway_shared PROPERTIES LINK_DEPENDS ${exports})
 endif()

@@ -69,14 +69,18 @@ void find_by_columns(const ReduceArgs& a) {
                    const int64_t first = i % blocks * width, o = i / blocks * columns + first;
                    const int64_t n = columns - first < width ? columns - first : width;
                    const auto* x = static_cast<const T*>(a.in) + at.offset + first;
-                   for (int64_t k = 0; k < n; ++k) out[o + k] = 0;
-                   for (int64_t r = a.count - 1; r >= 0; --r) {
-                     const T* row =
-                         x + Odometer(a.reduced_rank, a.reduced_sizes, a.reduced_strides, r).offset;
+                   for (int64_t k = 0; k < n; ++k) out[o + k] = a.count;
+                   Odometer row(a.reduced_rank, a.reduced_sizes, a.reduced_strides, 0);
+                   for (int64_t r = 0; r < a.count; ++r, row.next()) {
+                     const T* p = x + row.offset;
 #pragma omp simd
-                     for (int64_t k = 0; k < n; ++k)
-                       out[o + k] = matches(row[k], value[o + k]) ? r : out[o + k];
+                     for (int64_t k = 0; k < n; ++k) {
+                       const bool earlier = matches(p[k], value[o + k]) & (r < out[o + k]);
+                       out[o + k] = earlier ? r : out[o + k];
+                     }
                    }
+                   for (int64_t k = 0; k < n; ++k)
+                     out[o + k] = out[o + k] < a.count ? out[o + k] : 0;
                  }
                });
 }

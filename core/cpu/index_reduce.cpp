@@ -40,11 +40,10 @@ template <ScatterMode mode, class A>
 // The state of a block of places while values arrive.
 template <class T, ScatterMode mode>
 struct Block {
-  Scratch<Acc<T>> value;
-  Scratch<int32_t> hits;
+  Acc<T>* value;
+  int32_t* hits;
   bool include_self;
 
-  Block(int64_t n, bool self) : value(n), hits(n), include_self(self) {}
   [[gnu::always_inline]] void begin(int64_t i, T old) {
     value[i] = wide(old);
     hits[i] = 0;
@@ -82,7 +81,9 @@ struct ScatterLoop {
     const int64_t work = std::max<int64_t>(1, (lines.length + a.n) * width);
     parallel_for(lines.lines * blocks * parts, std::max<int64_t>(1, kGrain / work),
                  [&](int64_t from, int64_t to) {
-                   Block<T, mode> block(part * width, a.include_self);
+                   Scratch<Acc<T>> value(part * width);
+                   Scratch<int32_t> hits(part * width);
+                   const Block<T, mode> block{value.get(), hits.get(), a.include_self};
                    for (int64_t i = from; i < to; ++i) {
                      task(i / (blocks * parts), i / parts % blocks * width, i % parts * part,
                           block);
@@ -90,10 +91,13 @@ struct ScatterLoop {
                  });
   }
 
-  void task(int64_t line, int64_t first, int64_t low, Block<T, mode>& block) {
+  // The block is a copy, so that its pointers stay in registers.
+  [[gnu::noinline]] void task(int64_t line, int64_t first, int64_t low, Block<T, mode> block) {
     const int64_t high = std::min(a.n, low + part), count = std::min(width, lines.lanes - first);
     if (low >= high) return;
     const int64_t out_at = lines.out_at(line, first), out_along = lines.out_along;
+    const int64_t src_along = lines.src_along, src_beside = lines.src_beside;
+    const int64_t index_along = lines.index_along, length = lines.length;
     T* y = static_cast<T*>(a.out) + out_at;
     const T* x = static_cast<const T*>(a.src) + lines.src_at(line, first);
     const int64_t* index = a.index + lines.index_at(line, first);
@@ -102,11 +106,11 @@ struct ScatterLoop {
         block.begin((t - low) * count + j, y[t * out_along + j * lines.out_beside]);
       }
     }
-    for (int64_t k = 0; k < lines.length; ++k) {
+    for (int64_t k = 0; k < length; ++k) {
       for (int64_t j = 0; j < count; ++j) {
-        const int64_t t = index[k * lines.index_along + j];
+        const int64_t t = index[k * index_along + j];
         if (t < low || t >= high) continue;
-        block.hit((t - low) * count + j, x[k * lines.src_along + j * lines.src_beside]);
+        block.hit((t - low) * count + j, x[k * src_along + j * src_beside]);
       }
     }
     for (int64_t t = low; t < high; ++t) {
@@ -128,6 +132,29 @@ struct ScatterLoop {
   }
 };
 
+// Target `row` of the result: its `hits` rows of the input, whose numbers are `order`, brought
+// together in that order.
+template <class T, ScatterMode mode>
+[[gnu::noinline]] void reduce_target(const ReduceRowsArgs& a, int64_t row, const int64_t* order,
+                                     int64_t hits, Acc<T>* acc, int64_t width) {
+  const int64_t inner = a.inner, total = hits + a.include_self;
+  for (int64_t j0 = 0; j0 < inner; j0 += width) {
+    const int64_t n = std::min(width, inner - j0);
+    T* y = static_cast<T*>(a.out) + row * inner + j0;
+    const T* x = static_cast<const T*>(a.in) + row / a.n * a.count * inner + j0;
+    int64_t k = 0;
+    const T* initial = a.include_self ? y : x + order[k++] * inner;
+    for (int64_t j = 0; j < n; ++j) acc[j] = wide(initial[j]);
+    for (; k < hits; ++k) {
+      const T* from_row = x + order[k] * inner;
+      for (int64_t j = 0; j < n; ++j) acc[j] = merge<mode>(acc[j], wide(from_row[j]));
+    }
+    for (int64_t j = 0; j < n; ++j) {
+      y[j] = T(mode == ScatterMode::mean ? quotient(acc[j], total) : acc[j]);
+    }
+  }
+}
+
 // Rows of one target, added in the order of k. One task fills a block of targets.
 template <class T, ScatterMode mode>
 void reduce_rows(const ReduceRowsArgs& a) {
@@ -140,34 +167,17 @@ void reduce_rows(const ReduceRowsArgs& a) {
   for (int64_t k = 0; k < a.count; ++k) {
     if (a.index[k] >= 0) order[starts[a.index[k]]++] = k;  // starts[t] is now the end of t
   }
-  const auto* in = static_cast<const T*>(a.in);
-  auto* out = static_cast<T*>(a.out);
   constexpr int64_t kWidth = 512;
-  const int64_t inner = a.inner, depth = 1 + a.count / a.n;
-  parallel_for(a.outer * a.n, std::max<int64_t>(1, kGrain / (depth * inner)),
+  const int64_t depth = 1 + a.count / a.n;
+  parallel_for(a.outer * a.n, std::max<int64_t>(1, kGrain / (depth * a.inner)),
                [&](int64_t from, int64_t to) {
                  Scratch<Acc<T>> acc(kWidth);
                  for (int64_t row = from; row < to; ++row) {
-                   const int64_t t = row % a.n, first = t ? starts[t - 1] : 0, end = starts[t];
-                   const int64_t hits = end - first, total = hits + a.include_self;
-                   if (a.counts && row < a.n) a.counts[t] = hits ? total : 1;
+                   const int64_t t = row % a.n, first = t ? starts[t - 1] : 0;
+                   const int64_t hits = starts[t] - first;
+                   if (a.counts && row < a.n) a.counts[t] = hits ? hits + a.include_self : 1;
                    if (hits == 0) continue;
-                   for (int64_t j0 = 0; j0 < inner; j0 += kWidth) {
-                     const int64_t n = std::min(kWidth, inner - j0);
-                     T* y = out + row * inner + j0;
-                     const T* x = in + row / a.n * a.count * inner + j0;
-                     int64_t k = first;
-                     const T* initial = a.include_self ? y : x + order[k++] * inner;
-                     for (int64_t j = 0; j < n; ++j) acc[j] = wide(initial[j]);
-                     for (; k < end; ++k) {
-                       const T* from_row = x + order[k] * inner;
-                       for (int64_t j = 0; j < n; ++j)
-                         acc[j] = merge<mode>(acc[j], wide(from_row[j]));
-                     }
-                     for (int64_t j = 0; j < n; ++j) {
-                       y[j] = T(mode == ScatterMode::mean ? quotient(acc[j], total) : acc[j]);
-                     }
-                   }
+                   reduce_target<T, mode>(a, row, order.get() + first, hits, acc.get(), kWidth);
                  }
                });
 }

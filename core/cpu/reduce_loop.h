@@ -28,7 +28,8 @@ template <class T>
   return static_cast<ComputeOf<T>>(x);
 }
 
-// Position in a list of dimensions: offset of a row-major counter.
+// Position in a list of dimensions: offset of a row-major counter. Its loops are short and are not
+// unrolled, as they stand in every kernel.
 struct Odometer {
   int rank;
   const int64_t* sizes;
@@ -36,15 +37,17 @@ struct Odometer {
   int64_t at[kMaxRank];
   int64_t offset = 0;
 
-  Odometer(int r, const int64_t* s, const int64_t* st, int64_t linear)
+  [[gnu::always_inline]] Odometer(int r, const int64_t* s, const int64_t* st, int64_t linear)
       : rank(r), sizes(s), strides(st) {
+#pragma GCC unroll 1
     for (int d = rank - 1; d >= 0; --d) {
       at[d] = sizes[d] > 0 ? linear % sizes[d] : 0;
       linear = sizes[d] > 0 ? linear / sizes[d] : 0;
       offset += at[d] * strides[d];
     }
   }
-  void next() {
+  [[gnu::always_inline]] void next() {
+#pragma GCC unroll 1
     for (int d = rank - 1; d >= 0; --d) {
       offset += strides[d];
       if (++at[d] < sizes[d]) return;
@@ -91,7 +94,8 @@ typename R::Acc reduce_short_run(const typename R::In* x, int64_t n, int64_t s, 
 // n elements with stride s. Lanes are fixed, so that the order of additions does not depend on the
 // CPU.
 template <class R>
-typename R::Acc reduce_run(const typename R::In* x, int64_t n, int64_t s, double context) {
+[[gnu::noinline]] typename R::Acc reduce_run(const typename R::In* x, int64_t n, int64_t s,
+                                             double context) {
   using Acc = typename R::Acc;
   constexpr int64_t kLanes = 256 / int64_t(sizeof(Acc));
   if (s != 1 || n < 2 * kLanes) return reduce_short_run<R>(x, n, s, context);
@@ -110,15 +114,12 @@ typename R::Acc reduce_run(const typename R::In* x, int64_t n, int64_t s, double
   return R::merge(lane[0], total);
 }
 
-// Reduced elements [begin, end) of the output that starts at x.
+// Reduced elements [begin, end) over several dimensions, of the output that starts at x.
 template <class R>
-typename R::Acc reduce_part(const ReduceArgs& a, const typename R::In* x, int64_t begin,
-                            int64_t end, double context) {
+[[gnu::noinline]] typename R::Acc reduce_lines(const ReduceArgs& a, const typename R::In* x,
+                                               int64_t begin, int64_t end, double context) {
   const int last = a.reduced_rank - 1;
-  if (begin >= end) return R::identity();
-  if (last < 0) return R::add(R::identity(), x[0], context);
   const int64_t n = a.reduced_sizes[last], s = a.reduced_strides[last];
-  if (last == 0) return reduce_run<R>(x + begin * s, end - begin, s, context);
   Odometer outer(last, a.reduced_sizes, a.reduced_strides, begin / n);
   typename R::Acc acc = R::identity();
   for (int64_t i = begin; i < end; outer.next()) {
@@ -127,6 +128,17 @@ typename R::Acc reduce_part(const ReduceArgs& a, const typename R::In* x, int64_
     i += length;
   }
   return acc;
+}
+
+// The same over any number of dimensions.
+template <class R>
+typename R::Acc reduce_part(const ReduceArgs& a, const typename R::In* x, int64_t begin,
+                            int64_t end, double context) {
+  if (begin >= end) return R::identity();
+  if (a.reduced_rank > 1) return reduce_lines<R>(a, x, begin, end, context);
+  if (a.reduced_rank == 0) return R::add(R::identity(), x[0], context);
+  const int64_t s = a.reduced_strides[0];
+  return reduce_run<R>(x + begin * s, end - begin, s, context);
 }
 
 template <class R>
@@ -175,8 +187,9 @@ void reduce_rows(const ReduceArgs& a) {
 
 // acc[k] over reduced rows [begin, end) of `width` neighbouring columns that start at x.
 template <class R>
-void accumulate_columns(const ReduceArgs& a, const typename R::In* x, int64_t begin, int64_t end,
-                        int64_t width, const double* context, typename R::Acc* acc) {
+[[gnu::noinline]] void accumulate_columns(const ReduceArgs& a, const typename R::In* x,
+                                          int64_t begin, int64_t end, int64_t width,
+                                          const double* context, typename R::Acc* acc) {
   for (int64_t k = 0; k < width; ++k) acc[k] = R::identity();
   Odometer row(a.reduced_rank, a.reduced_sizes, a.reduced_strides, begin);
   const auto ctx = [context](int64_t k) {
@@ -206,12 +219,24 @@ void accumulate_columns(const ReduceArgs& a, const typename R::In* x, int64_t be
   }
 }
 
+template <class R>
+[[gnu::noinline]] void merge_columns(int64_t n, typename R::Acc* to, const typename R::Acc* from) {
+  for (int64_t k = 0; k < n; ++k) to[k] = R::merge(to[k], from[k]);
+}
+
+// Outputs o, o + 1, … from their accumulators.
+template <class R>
+[[gnu::noinline]] void finish_columns(const ReduceArgs& a, int64_t n, int64_t o,
+                                      const typename R::Acc* acc) {
+  auto* out = static_cast<typename R::Out*>(a.out) + o;
+  for (int64_t k = 0; k < n; ++k) out[k] = R::finish(acc[k], a, o + k);
+}
+
 // Neighbouring outputs together: the last kept dimension has stride 1.
 template <class R>
 void reduce_columns(const ReduceArgs& a) {
   using Acc = typename R::Acc;
   const auto* in = static_cast<const typename R::In*>(a.in);
-  auto* out = static_cast<typename R::Out*>(a.out);
   const int last = a.kept_rank - 1;
   const int64_t columns = a.kept_sizes[last];
   const int64_t width = columns < kColumns ? columns : kColumns;
@@ -231,11 +256,10 @@ void reduce_columns(const ReduceArgs& a) {
                           R::kContext ? a.context + o : nullptr, acc);
   };
   const auto merge = [&](int64_t lane, Acc* to, const Acc* from) {
-    for (int64_t k = 0; k < size(lane); ++k) to[k] = R::merge(to[k], from[k]);
+    merge_columns<R>(size(lane), to, from);
   };
   const auto finish = [&](int64_t lane, const Acc* acc) {
-    const int64_t o = lane / blocks * columns + first(lane);
-    for (int64_t k = 0; k < size(lane); ++k) out[o + k] = R::finish(acc[k], a, o + k);
+    finish_columns<R>(a, size(lane), lane / blocks * columns + first(lane), acc);
   };
   const int64_t lanes = outer * blocks, work = a.outputs * a.count;
   if (chunks > 1 && lanes < 16) {

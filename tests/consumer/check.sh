@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs a build into a folder of its own and builds the project beside this script against it:
-# with find_package, static and shared, and with pkg-config. Usage: check.sh BUILD CXX
+# with find_package, static and shared, and with pkg-config. Usage: check.sh BUILD CXX LARGEST,
+# the largest size of the shared library in bytes, 0 for any.
 set -euo pipefail
-build=$1 compiler=$2
+build=$1 compiler=$2 largest=$3
 here=$(cd "$(dirname "$0")" && pwd)
 work=$build/consumer
 rm -rf "$work"
@@ -27,4 +28,9 @@ if [ -n "$foreign" ]; then
   head -n 20 <<<"$foreign" >&2
   exit 1
 fi
-echo "libcutaway.so: $(($(stat -c %s "$library") / 1024)) KiB"
+size=$(stat -c %s "$library")
+echo "libcutaway.so: $((size / 1024)) KiB"
+if [ "$largest" -gt 0 ] && [ "$size" -gt "$largest" ]; then
+  echo "libcutaway.so is larger than $largest bytes" >&2
+  exit 1
+fi
