@@ -9,8 +9,8 @@
 #include <typeindex>
 
 #include <cutaway/autograd/autograd.h>
-#include <cutaway/core/record/hook.h>
 #include <cutaway/core/error.h>
+#include <cutaway/core/record/hook.h>
 
 namespace cutaway::nn {
 namespace {
@@ -34,6 +34,7 @@ const char* Module::type() const {
     char* readable = abi::__cxa_demangle(typeid(*this).name(), nullptr, nullptr, &status);
     name = status == 0 ? readable : typeid(*this).name();
     std::free(readable);
+    name = name.substr(0, name.find('<'));  // of a template, its own name
     const size_t colon = name.rfind(':');
     if (colon != std::string::npos) name = name.substr(colon + 1);
   }

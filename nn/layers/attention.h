@@ -9,7 +9,14 @@ struct MultiheadAttentionOptions {
   double dropout = 0;  // of the attention weights, in training
   bool bias = true;
   bool batch_first = false;    // [N,T,E] instead of [T,N,E]
+  bool add_bias_kv = false;    // one learned key and value more, for every input
+  bool add_zero_attn = false;  // one key and value of zeros more
   int64_t kdim = 0, vdim = 0;  // sizes of keys and values; 0: embed_dim
+  // Heads of keys and values, each shared by num_heads / num_kv_heads queries (grouped-query
+  // attention, Ainslie et al. 2023); 0: num_heads.
+  int64_t num_kv_heads = 0;
+  bool rotary = false;  // queries and keys turn by their places, see position.h
+  double rotary_base = 10000;
 };
 // How one call attends. Boolean masks: true may NOT be looked at; floating ones are added to the
 // scores. A query that may look nowhere gives the bias of the output projection.
@@ -37,13 +44,17 @@ class MultiheadAttention : public Module {
   using Module::operator();
   Tensor forward(const Tensor& x) override;
 
-  // in_proj_weight [3E,E], or one weight each when kdim or vdim differ from E.
+  // in_proj_weight [3E,E], or one weight each when kdim or vdim differ from E. Rows of keys and
+  // values are num_kv_heads · E/num_heads each instead of E.
   Tensor in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, in_proj_bias;
+  Tensor bias_k, bias_v;  // [1,1,rows of keys]
   Linear out_proj;
 
  private:
   Tensors project(const Tensor& q, const Tensor& k, const Tensor& v) const;
-  Tensor heads(const Tensor& x) const;  // [N,T,E] → [N,heads,T,E/heads]
+  Shape widths() const;                 // of queries, keys and values behind their projections
+  Tensor heads(const Tensor& x) const;  // [N,T,heads·D] → [N,num_heads,T,D]
+  Tensor positioned(const Tensor& x) const;
   Tensor mask(const AttendOptions& o, const Tensor& q, const Tensor& k) const;
   Tensor explicit_weights(const Tensor& q, const Tensor& k, const Tensor& mask, bool causal) const;
   AttendResult run(const Tensor& query, const Tensor& key, const Tensor& value,

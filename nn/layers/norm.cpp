@@ -1,7 +1,7 @@
 #include <cutaway/nn/layers/norm.h>
 
 #include <cutaway/autograd/autograd.h>
-#include <cutaway/autograd/ops/norm.h>
+#include <cutaway/autograd/ops.h>
 #include <cutaway/nn/layers/check.h>
 
 namespace cutaway::nn {
@@ -101,15 +101,55 @@ InstanceNorm::InstanceNorm(const char* name, int rank, const InstanceNormOptions
     weight = ones({o.num_features});
     bias = zeros({o.num_features});
   }
+  if (o.track_running_stats) {
+    running_mean = zeros({o.num_features});
+    running_var = ones({o.num_features});
+    num_batches_tracked = scalar_tensor(0, {.dtype = DType::i64});
+  }
   add("weight", weight);
   add("bias", bias);
+  add_buffer("running_mean", running_mean);
+  add_buffer("running_var", running_var);
+  add_buffer("num_batches_tracked", num_batches_tracked);
 }
-Tensor InstanceNorm::forward(const Tensor& x) {
+
+void InstanceNorm::move_statistics(const Tensor& x) {
+  NoGradGuard no_grad;
+  const double m = options_.momentum;
+  Shape spatial;
+  for (int d = 2; d < x.dim(); ++d) spatial.push_back(d);
+  const VarMean s = var_mean(x.detach(), spatial);
+  running_mean.mul_(1 - m).add_(mean(s.mean, 0).to(running_mean.dtype()), m);
+  running_var.mul_(1 - m).add_(mean(s.var, 0).to(running_var.dtype()), m);
+}
+
+Tensor InstanceNorm::forward(const Tensor& given) {
+  const Tensor x = given.dim() == rank_ - 1 ? unsqueeze(given, 0) : given;
   if (x.dim() != rank_ || x.size(1) != options_.num_features) {
     throw ShapeError(layer_, fmt::format("x must have {} dimensions and {} channels; got {}", rank_,
-                                         options_.num_features, to_string(x.sizes())));
+                                         options_.num_features, to_string(given.sizes())));
   }
-  return instance_norm(x, weight, bias, {.eps = options_.eps});
+  const bool tracks = options_.track_running_stats;
+  if (tracks && training() && !x.is_meta()) move_statistics(x);
+  const Tensor y = tracks && !training() ? batch_norm(x, weight, bias, running_mean, running_var,
+                                                      {.training = false, .eps = options_.eps})
+                                         : instance_norm(x, weight, bias, {.eps = options_.eps});
+  return given.dim() == rank_ ? y : squeeze(y, 0);
+}
+
+LocalResponseNorm::LocalResponseNorm(const LocalResponseNormOptions& o) : options_(o) {
+  require_at_least("LocalResponseNorm", "size", o.size, 1);
+}
+Tensor LocalResponseNorm::forward(const Tensor& x) {
+  if (x.dim() < 2) {
+    throw ShapeError("LocalResponseNorm", "x must be [N,C,…]; got " + to_string(x.sizes()));
+  }
+  const int64_t before = options_.size / 2, after = (options_.size - 1) / 2;
+  Shape pads = Shape::filled(2 * (x.dim() - 1), 0);
+  pads[pads.rank() - 2] = before;
+  pads[pads.rank() - 1] = after;
+  const Tensor windows = unfold(pad(square(x), pads), 1, options_.size, 1);
+  return x / pow(mean(windows, -1) * options_.alpha + options_.k, options_.beta);
 }
 
 }  // namespace cutaway::nn

@@ -99,19 +99,27 @@ class GroupNorm : public Module {
 struct InstanceNormOptions {
   int64_t num_features = 0;
   double eps = 1e-5;
+  double momentum = 0.1;  // weight of a batch in the running statistics
   bool affine = false;
+  bool track_running_stats = false;
 };
-// instance_norm of x [N,C,spatial…]: statistics of the input in both modes.
+// instance_norm of x [N,C,spatial…], or [C,spatial…]: statistics of each input in both modes. With
+// track_running_stats training moves running ones, by the mean over the batch (with the unbiased
+// variance), and eval mode uses them.
 class InstanceNorm : public Module {
  public:
   Tensor forward(const Tensor& x) override;
 
   Tensor weight, bias;
+  // As in PyTorch the number of batches stays 0.
+  Tensor running_mean, running_var, num_batches_tracked;
 
  protected:
   InstanceNorm(const char* name, int rank, const InstanceNormOptions& options);
 
  private:
+  void move_statistics(const Tensor& x);
+
   const char* layer_;
   int rank_;
   InstanceNormOptions options_;
@@ -127,6 +135,21 @@ class InstanceNorm2d : public InstanceNorm {
 class InstanceNorm3d : public InstanceNorm {
  public:
   explicit InstanceNorm3d(const InstanceNormOptions& o) : InstanceNorm("InstanceNorm3d", 5, o) {}
+};
+
+struct LocalResponseNormOptions {
+  int64_t size = 5;  // channels in a window
+  double alpha = 1e-4, beta = 0.75, k = 1;
+};
+// x / (k + alpha/size Σ x²)^beta, the sum over `size` channels around each one, zeros beyond the
+// first and the last (Krizhevsky et al. 2012): x [N,C,…]. Raises ShapeError for fewer dimensions.
+class LocalResponseNorm : public Module {
+ public:
+  explicit LocalResponseNorm(const LocalResponseNormOptions& options);
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  LocalResponseNormOptions options_;
 };
 
 }  // namespace cutaway::nn

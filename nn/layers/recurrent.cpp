@@ -158,7 +158,17 @@ Tensor Recurrent::run(const Weights& w, const Tensor& x, bool reverse,
   return stack(outputs, 0);
 }
 
-RecurrentResult Recurrent::call(const Tensor& given, const RecurrentStart& start) {
+RecurrentResult Recurrent::call(const Tensor& x, const RecurrentStart& start) {
+  if (x.dim() != 2) return call_batch(x, start);
+  const int batch = options_.batch_first ? 0 : 1;
+  const auto with_batch = [](const Tensor& t) { return t.defined() ? unsqueeze(t, 1) : t; };
+  RecurrentResult r =
+      call_batch(unsqueeze(x, batch), {with_batch(start.h0), with_batch(start.c0), start.lengths});
+  return {squeeze(r.output, batch), squeeze(r.h_n, 1),
+          r.c_n.defined() ? squeeze(r.c_n, 1) : Tensor()};
+}
+
+RecurrentResult Recurrent::call_batch(const Tensor& given, const RecurrentStart& start) {
   check(given, start);
   Tensor x = options_.batch_first ? transpose(given, 0, 1) : given;
   const int64_t steps = x.size(0), batch = x.size(1);
@@ -206,6 +216,20 @@ RecurrentResult Recurrent::operator()(const Tensor& x, const RecurrentStart& sta
   scope.done(result.output);
   return result;
 }
+PackedResult Recurrent::operator()(const PackedSequence& x, const RecurrentStart& start) {
+  Scope scope(*this);
+  if (!start.lengths.empty()) {
+    throw ValueError(layer_,
+                     "packed sequences have their own lengths; start.lengths must be empty");
+  }
+  const bool batch_first = options_.batch_first;
+  const PaddedSequence padded = pad_packed_sequence(x, {.batch_first = batch_first});
+  const RecurrentResult r = call(padded.x, {start.h0, start.c0, padded.lengths});
+  const PackOptions o{.batch_first = batch_first, .enforce_sorted = false};
+  PackedResult result{pack_padded_sequence(r.output, padded.lengths, o), r.h_n, r.c_n};
+  scope.done(result.output.data);
+  return result;
+}
 Tensor Recurrent::forward(const Tensor& x) { return call(x, {}).output; }
 
 GRUCell::GRUCell(const CellOptions& o) {
@@ -231,6 +255,32 @@ Tensor GRUCell::run(const Tensor& x, const Tensor& h) const {
   check_sizes("GRUCell", h, "h", need);
   const Tensor from = h.defined() ? h : zeros(need, {x.dtype(), x.device()});
   return gru_step(linear(x, weight_ih, bias_ih), linear(from, weight_hh, bias_hh), from);
+}
+
+RNNCell::RNNCell(const RNNCellOptions& o) : relu_(o.relu) {
+  require_at_least("RNNCell", "input_size", o.input_size, 1);
+  require_at_least("RNNCell", "hidden_size", o.hidden_size, 1);
+  weight_ih = fresh({o.hidden_size, o.input_size}, o.hidden_size);
+  weight_hh = fresh({o.hidden_size, o.hidden_size}, o.hidden_size);
+  if (o.bias) {
+    bias_ih = fresh({o.hidden_size}, o.hidden_size);
+    bias_hh = fresh({o.hidden_size}, o.hidden_size);
+  }
+  add("weight_ih", weight_ih);
+  add("weight_hh", weight_hh);
+  add("bias_ih", bias_ih);
+  add("bias_hh", bias_hh);
+}
+Tensor RNNCell::operator()(const Tensor& x, const Tensor& h) {
+  Scope scope(*this);
+  return scope.done(run(x, h));
+}
+Tensor RNNCell::run(const Tensor& x, const Tensor& h) const {
+  const Shape need{x.size(0), weight_hh.size(1)};
+  check_sizes("RNNCell", h, "h", need);
+  const Tensor from = h.defined() ? h : zeros(need, {x.dtype(), x.device()});
+  const Tensor sum = linear(x, weight_ih, bias_ih) + linear(from, weight_hh, bias_hh);
+  return relu_ ? relu(sum) : tanh(sum);
 }
 
 LSTMCell::LSTMCell(const CellOptions& o) {

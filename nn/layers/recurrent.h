@@ -1,4 +1,5 @@
 #pragma once
+#include <cutaway/nn/layers/packed.h>
 #include <cutaway/nn/module.h>
 
 namespace cutaway::nn {
@@ -24,13 +25,21 @@ struct RecurrentResult {
   Tensor h_n, c_n;  // states after the last step of each sequence, like h0; c_n: LSTM only
 };
 
+// The same for packed sequences; states in the order of the batch.
+struct PackedResult {
+  PackedSequence output;
+  Tensor h_n, c_n;
+};
+
 // Base of recurrent layers. Parameters are named as in PyTorch (weight_ih_l0, …, with _reverse for
 // the backward direction) and uniform in ±1/√hidden_size. A backward direction starts at the end of
-// each sequence, not in its padding, and padding is never read. Raises ShapeError, and ValueError
-// for lengths outside [0, T].
+// each sequence, not in its padding, and padding is never read. x and states may lack the batch
+// dimension. Raises ShapeError, and ValueError for lengths outside [0, T].
 class Recurrent : public Module {
  public:
   RecurrentResult operator()(const Tensor& x, const RecurrentStart& start = {});
+  // Lengths are those of the sequences; start.lengths must be empty.
+  PackedResult operator()(const PackedSequence& x, const RecurrentStart& start = {});
   // The output alone, from zero states.
   Tensor forward(const Tensor& x) override;
 
@@ -51,6 +60,7 @@ class Recurrent : public Module {
   Tensor run(const Weights& w, const Tensor& x, bool reverse, const std::vector<Tensor>& valid,
              State& state) const;
   RecurrentResult call(const Tensor& x, const RecurrentStart& start);
+  RecurrentResult call_batch(const Tensor& x, const RecurrentStart& start);
   void check(const Tensor& x, const RecurrentStart& start) const;
   int64_t state_size() const {
     return options_.proj_size > 0 ? options_.proj_size : options_.hidden_size;
@@ -95,6 +105,25 @@ class GRUCell : public Module {
 
  private:
   Tensor run(const Tensor& x, const Tensor& h) const;
+};
+struct RNNCellOptions {
+  int64_t input_size = 0, hidden_size = 0;
+  bool bias = true;
+  bool relu = false;  // instead of tanh
+};
+// One step of an RNN: x [N,input], h [N,hidden] or undefined (zeros) → h' [N,hidden].
+class RNNCell : public Module {
+ public:
+  explicit RNNCell(const RNNCellOptions& options);
+  Tensor operator()(const Tensor& x, const Tensor& h = {});
+  Tensor forward(const Tensor& x) override { return run(x, {}); }
+
+  Tensor weight_ih, weight_hh, bias_ih, bias_hh;
+
+ private:
+  Tensor run(const Tensor& x, const Tensor& h) const;
+
+  bool relu_;
 };
 struct LSTMState {
   Tensor h, c;

@@ -24,6 +24,13 @@ Tensor like_batch(const Tensor& y, const Tensor& x) {
   return reshape(y, sizes);
 }
 
+Window2d window(const char* layer, const Dims& kernel, const Dims& stride, const Dims& padding,
+                const Dims& dilation) {
+  const Shape k = kernel.expand(layer, 2), s = stride.expand(layer, 2),
+              p = padding.expand(layer, 2), d = dilation.expand(layer, 2);
+  return {{k[0], k[1]}, {s[0], s[1]}, {p[0], p[1]}, {d[0], d[1]}};
+}
+
 }  // namespace
 
 Tensor Flatten::forward(const Tensor& x) {
@@ -74,6 +81,33 @@ Tensor PixelUnshuffle::forward(const Tensor& x) {
   const int64_t h = planes.size(2) / r, w = planes.size(3) / r;
   const Tensor y = permute(reshape(planes, {n, channels, h, r, w, r}), {0, 1, 3, 5, 2, 4});
   return like_batch(reshape(y, {n, channels * r * r, h, w}), x);
+}
+
+ChannelShuffle::ChannelShuffle(const ChannelShuffleOptions& options) : groups_(options.groups) {
+  require_at_least("ChannelShuffle", "groups", groups_, 1);
+}
+Tensor ChannelShuffle::forward(const Tensor& x) {
+  if (x.dim() < 2 || x.size(1) % groups_ != 0) {
+    throw ShapeError("ChannelShuffle",
+                     fmt::format("channels must be a multiple of .groups {}; got {}", groups_,
+                                 to_string(x.sizes())));
+  }
+  const Tensor parts = unflatten(x, 1, {groups_, x.size(1) / groups_});
+  return reshape(transpose(parts, 1, 2), x.sizes());
+}
+
+Unfold::Unfold(const UnfoldOptions& o)
+    : window_(window("Unfold", o.kernel, o.stride, o.padding, o.dilation)) {}
+Tensor Unfold::forward(const Tensor& x) {
+  return x.dim() == 3 ? squeeze(unfold2d(unsqueeze(x, 0), window_), 0) : unfold2d(x, window_);
+}
+
+Fold::Fold(const FoldOptions& o)
+    : output_(o.output.expand("Fold", 2)),
+      window_(window("Fold", o.kernel, o.stride, o.padding, o.dilation)) {}
+Tensor Fold::forward(const Tensor& x) {
+  return x.dim() == 2 ? squeeze(fold2d(unsqueeze(x, 0), output_, window_), 0)
+                      : fold2d(x, output_, window_);
 }
 
 }  // namespace cutaway::nn

@@ -2,6 +2,7 @@
 #include <optional>
 #include <vector>
 
+#include <cutaway/autograd/ops/arrange.h>
 #include <cutaway/autograd/ops/resize.h>
 #include <cutaway/nn/module.h>
 
@@ -73,6 +74,67 @@ class PixelUnshuffle : public Module {
 
  private:
   int64_t factor_;
+};
+
+struct ChannelShuffleOptions {
+  int64_t groups = 1;
+};
+// Channels of x [N,C,…] dealt out anew: channel g·(C/groups) + i goes to place i·groups + g (Zhang
+// et al. 2018). Raises ShapeError unless groups divides C.
+class ChannelShuffle : public Module {
+ public:
+  explicit ChannelShuffle(const ChannelShuffleOptions& options);
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  int64_t groups_;
+};
+
+struct UnfoldOptions {
+  Dims kernel = 1;
+  Dims dilation = 1, padding = 0, stride = 1;
+};
+// Every window of x [N,C,H,W] as a column, see unfold2d(). x may lack the batch dimension.
+class Unfold : public Module {
+ public:
+  explicit Unfold(const UnfoldOptions& options);
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  Window2d window_;
+};
+struct FoldOptions {
+  Dims output = 1;  // height and width
+  Dims kernel = 1;
+  Dims dilation = 1, padding = 0, stride = 1;
+};
+// The adjoint of Unfold: windows added up, see fold2d(). x may lack the batch dimension.
+class Fold : public Module {
+ public:
+  explicit Fold(const FoldOptions& options);
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  Shape output_;
+  Window2d window_;
+};
+
+struct UpsamplingOptions {
+  std::optional<Dims> size;                  // either the spatial sizes of the result …
+  std::optional<std::vector<double>> scale;  // … or factors, one for both dimensions or one each
+};
+// Upsample of x [N,C,H,W] by the nearest pixel.
+class UpsamplingNearest2d : public Upsample {
+ public:
+  explicit UpsamplingNearest2d(const UpsamplingOptions& o)
+      : Upsample({.size = o.size, .scale = o.scale}) {}
+};
+// Upsample of x [N,C,H,W], bilinear with aligned corners.
+class UpsamplingBilinear2d : public Upsample {
+ public:
+  explicit UpsamplingBilinear2d(const UpsamplingOptions& o)
+      : Upsample(
+            {.size = o.size, .scale = o.scale, .mode = Resize::linear, .align_corners = true}) {}
 };
 
 }  // namespace cutaway::nn

@@ -2,6 +2,7 @@
 
 #include <cutaway/autograd/ops/activation.h>
 #include <cutaway/autograd/ops/pointwise.h>
+#include <cutaway/nn/init.h>
 #include <cutaway/nn/layers/check.h>
 
 namespace cutaway::nn {
@@ -12,7 +13,28 @@ MultiheadAttentionOptions attention(const TransformerLayerOptions& o) {
           .num_heads = o.nhead,
           .dropout = o.dropout,
           .bias = o.bias,
-          .batch_first = o.batch_first};
+          .batch_first = o.batch_first,
+          .num_kv_heads = o.num_kv_heads,
+          .rotary = o.rotary};
+}
+MultiheadAttentionOptions cross_attention(const TransformerLayerOptions& o) {
+  MultiheadAttentionOptions a = attention(o);
+  a.num_kv_heads = 0;
+  a.rotary = false;
+  return a;
+}
+TransformerLayerOptions layer_options(const TransformerOptions& o) {
+  return {.d_model = o.d_model,
+          .nhead = o.nhead,
+          .dim_feedforward = o.dim_feedforward,
+          .dropout = o.dropout,
+          .activation = o.activation,
+          .layer_norm_eps = o.layer_norm_eps,
+          .batch_first = o.batch_first,
+          .norm_first = o.norm_first,
+          .bias = o.bias,
+          .num_kv_heads = o.num_kv_heads,
+          .rotary = o.rotary};
 }
 LayerNormLayerOptions norm_options(const TransformerLayerOptions& o) {
   return {.normalized_shape = {o.d_model}, .eps = o.layer_norm_eps, .bias = o.bias};
@@ -77,7 +99,7 @@ Tensor TransformerEncoderLayer::run(const Tensor& x, const TransformerMasks& mas
 
 TransformerDecoderLayer::TransformerDecoderLayer(const TransformerLayerOptions& o)
     : self_attn(attention(o)),
-      multihead_attn(attention(o)),
+      multihead_attn(cross_attention(o)),
       linear1(widen(o)),
       dropout({.p = o.dropout}),
       linear2(narrow(o)),
@@ -153,6 +175,29 @@ Tensor TransformerDecoder::operator()(const Tensor& x, const Tensor& memory,
     y = layers.get<TransformerDecoderLayer>(i)(y, memory, masks);
   }
   return scope.done(has_norm_ ? norm(y) : y);
+}
+
+Transformer::Transformer(const TransformerOptions& o)
+    : encoder(layer_options(o), {.num_layers = o.num_encoder_layers, .norm = true}),
+      decoder(layer_options(o), {.num_layers = o.num_decoder_layers, .norm = true}) {
+  add("encoder", encoder);
+  add("decoder", decoder);
+  for (const Named& p : named_parameters()) {
+    if (p.value.dim() > 1) init::xavier_uniform_(p.value);
+  }
+}
+Tensor Transformer::operator()(const Tensor& src, const Tensor& tgt, const Seq2SeqMasks& m) {
+  Scope scope(*this);
+  const Tensor memory = encoder(src, {.mask = m.src_mask,
+                                      .key_padding_mask = m.src_key_padding_mask,
+                                      .is_causal = m.src_is_causal});
+  return scope.done(decoder(tgt, memory,
+                            {.mask = m.tgt_mask,
+                             .key_padding_mask = m.tgt_key_padding_mask,
+                             .is_causal = m.tgt_is_causal,
+                             .memory_mask = m.memory_mask,
+                             .memory_key_padding_mask = m.memory_key_padding_mask,
+                             .memory_is_causal = m.memory_is_causal}));
 }
 
 }  // namespace cutaway::nn

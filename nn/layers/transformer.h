@@ -15,6 +15,8 @@ struct TransformerLayerOptions {
   bool batch_first = false;
   bool norm_first = false;  // x + f(norm(x)) instead of norm(x + f(x))
   bool bias = true;
+  int64_t num_kv_heads = 0;  // of self-attention, see MultiheadAttentionOptions; 0: nhead
+  bool rotary = false;       // rotary positions in self-attention
 };
 // Masks as in AttendOptions; memory: what a decoder looks at besides its own input.
 struct TransformerMasks {
@@ -91,6 +93,35 @@ class TransformerDecoder : public Module {
 
  private:
   bool has_norm_;
+};
+
+struct TransformerOptions {
+  int64_t d_model = 512, nhead = 8, num_encoder_layers = 6, num_decoder_layers = 6;
+  int64_t dim_feedforward = 2048;
+  double dropout = 0.1;
+  Activation activation = Activation::relu;
+  double layer_norm_eps = 1e-5;
+  bool batch_first = false, norm_first = false, bias = true;
+  int64_t num_kv_heads = 0;
+  bool rotary = false;
+};
+// Masks of the source, of the target, and of what the target sees of the source.
+struct Seq2SeqMasks {
+  Tensor src_mask, src_key_padding_mask;
+  Tensor tgt_mask, tgt_key_padding_mask;
+  Tensor memory_mask, memory_key_padding_mask;
+  bool src_is_causal = false, tgt_is_causal = false, memory_is_causal = false;
+};
+// An encoder of src and a decoder of tgt that looks at what the encoder gives, each with a
+// LayerNorm behind it, as torch.nn.Transformer. Matrices start with xavier_uniform_.
+class Transformer : public Module {
+ public:
+  explicit Transformer(const TransformerOptions& options);
+  // src [S,N,E], tgt [T,N,E] → [T,N,E]; with batch_first the first two change places.
+  Tensor operator()(const Tensor& src, const Tensor& tgt, const Seq2SeqMasks& masks = {});
+
+  TransformerEncoder encoder;
+  TransformerDecoder decoder;
 };
 
 }  // namespace cutaway::nn

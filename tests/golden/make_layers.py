@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 warnings.filterwarnings("ignore", "reduction: .mean. divides")    # kl_div: known, wanted
 
 import cases_function
+import cases_layer
 import cases_sequence
 import cases_spatial
 from golden_file import finish
@@ -29,4 +30,6 @@ finish([
     cases_spatial.pool(),
     cases_sequence.recurrent(),
     cases_spatial.resize(),
+    cases_layer.layers(),
+    cases_layer.losses(),
 ], sys.argv[1:])

@@ -95,7 +95,9 @@ TEST(Recurrent, CloneIsIndependentAndCopiesShare) {
 
 TEST(Recurrent, RejectsWrongSizes) {
   GRU gru({.input_size = 2, .hidden_size = 3});
-  EXPECT_THROW(gru(ones({4, 2})), ShapeError);
+  EXPECT_THROW(gru(ones({4, 3})), ShapeError);
+  EXPECT_THROW(gru(ones({4})), ShapeError);
+  EXPECT_EQ(gru(ones({4, 2})).output.sizes(), (Shape{4, 3}));  // one sequence
   EXPECT_THROW(gru(ones({4, 2, 5})), ShapeError);
   EXPECT_THROW(gru(ones({4, 2, 2}), {.h0 = ones({1, 2, 4})}), ShapeError);
   EXPECT_THROW(gru(ones({4, 2, 2}), {.lengths = {4}}), ValueError);
