@@ -3,6 +3,7 @@
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/text.h>
+#include <cutaway/models/train/fit.h>
 #include <cutaway/models/train/run_folder.h>
 #include <cutaway/models/train/run_report.h>
 #include <cutaway/models/train/trainer.h>
@@ -61,6 +62,30 @@ void refuse_with_resume(const CLI::App& command) {
   }
 }
 
+// Models that learn from pictures alone, or from a graph.
+int run_fit(TrainArgs& a, const CLI::App& command) {
+  const auto given = [&](const char* option) { return command.count(option) > 0; };
+  train::TrainConfig& c = a.config;
+  if (zoo::kind_of(c.model) == zoo::Kind::graph) {
+    if (!given("--data")) c.data = "miles";
+    if (!given("--epochs")) c.epochs = 200;  // of one step each
+    if (!given("--lr")) c.lr = 0.01;
+  }
+  const std::string folder =
+      a.common.out.empty() ? train::next_run_path(run_stem(c)) : a.common.out;
+  const train::FitOutcome out = train::fit(c, folder, a.common.quiet);
+  if (zoo::kind_of(c.model) == zoo::Kind::graph) {
+    fmt::print("accuracy   told {:.1f} %   asked {:.1f} %   {} steps in {:.1f} s\n",
+               100 * out.told_accuracy, 100 * out.asked_accuracy, out.steps, out.seconds);
+    fmt::print("model  {}/model.safetensors\n", folder);
+  } else {
+    fmt::print("loss {:.4f}   test loss {:.4f}   {} steps in {:.1f} s\n", out.train_loss,
+               out.test_loss, out.steps, out.seconds);
+    fmt::print("model  {0}/model.safetensors   pictures  {0}/plots/pictures.svg\n", folder);
+  }
+  return 0;
+}
+
 int run_train(TrainArgs& a, const CLI::App& command) {
   if (!a.resume.empty()) refuse_with_resume(command);
   apply_common(a.common);
@@ -68,6 +93,7 @@ int run_train(TrainArgs& a, const CLI::App& command) {
   a.config.device = a.common.device;
   if (zoo::is_language_model(a.config.model)) set_language_defaults(a.config, command);
   const bool resume = !a.resume.empty();
+  if (!resume && train::has_own_training(a.config.model)) return run_fit(a, command);
   const std::string folder = resume                 ? a.resume
                              : a.common.out.empty() ? train::next_run_path(run_stem(a.config))
                                                     : a.common.out;

@@ -5,9 +5,13 @@
 
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/error.h>
+#include <cutaway/models/zoo/bert.h>
 #include <cutaway/models/zoo/gpt.h>
+#include <cutaway/models/zoo/graph.h>
 #include <cutaway/models/zoo/lstm_lm.h>
+#include <cutaway/models/zoo/pictures.h>
 #include <cutaway/models/zoo/resnet.h>
+#include <cutaway/models/zoo/vit.h>
 #include <cutaway/nn/nn.h>
 
 namespace cutaway::zoo {
@@ -104,7 +108,7 @@ struct Entry {
   const char* name;
   const char* about;
   Maker make;
-  bool language = false;  // reads tokens instead of classifying
+  Kind kind = Kind::classifier;
 };
 
 template <class Model, int64_t least>
@@ -142,6 +146,38 @@ std::unique_ptr<nn::Module> make_lstm(const std::string&, const Task& task) {
   return std::make_unique<LstmLm>(o);
 }
 
+// Patches of 16 pixels for large images, of 4 for small ones, or of less where that does not fit.
+std::unique_ptr<nn::Module> make_vit(const std::string& name, const Task& task) {
+  require_images(name, task, 4);
+  VitOptions o = vit_options(name);
+  o.channels = task.input[0];
+  o.height = task.input[1];
+  o.width = task.input[2];
+  o.classes = task.classes;
+  o.patch = o.height >= 64 && o.width >= 64 ? 16 : 4;
+  while (o.height % o.patch != 0 || o.width % o.patch != 0) --o.patch;
+  return std::make_unique<Vit>(o);
+}
+std::unique_ptr<nn::Module> make_bert(const std::string& name, const Task& task) {
+  BertOptions o = bert_options(name);
+  o.vocabulary = task.vocabulary;
+  o.context = std::max(o.context, task.input[0]);
+  return std::make_unique<BertClassifier>(o, task.classes);
+}
+std::unique_ptr<nn::Module> make_pictures(const std::string& name, const Task& task) {
+  require_images(name, task, 4);
+  const AutoencoderOptions o{
+      .channels = task.input[0], .height = task.input[1], .width = task.input[2]};
+  if (name == "autoencoder") return std::make_unique<Autoencoder>(o);
+  if (name == "vae") return std::make_unique<Vae>(o);
+  return std::make_unique<Denoiser>(UNetOptions{.in = o.channels, .out = o.channels});
+}
+std::unique_ptr<nn::Module> make_graph(const std::string& name, const Task& task) {
+  const GraphModelOptions o{.in = task.input[0], .classes = task.classes};
+  if (name == "gcn") return std::make_unique<Gcn>(o);
+  return std::make_unique<Gat>(o);
+}
+
 const Entry kModels[] = {
     {"convnet", "two convolutions, two linear layers, dropout; for images",
      make_image_model<ConvNet, 4>},
@@ -158,34 +194,59 @@ const Entry kModels[] = {
     {"resnet18", "residual network of 18 layers for large images, 11 M", make_resnet},
     {"resnet34", "the same with 34 layers, 21 M", make_resnet},
     {"resnet50", "the same with 50 layers in bottlenecks, 24 M", make_resnet},
-    {"gpt", "GPT-2 (Radford et al. 2019) with 4 layers of width 128; for tokens", make_gpt, true},
-    {"gpt2", "GPT-2 small: 12 layers of width 768; for tokens", make_gpt, true},
+    {"gpt", "GPT-2 (Radford et al. 2019) with 4 layers of width 128; for tokens", make_gpt,
+     Kind::language},
+    {"gpt2", "GPT-2 small: 12 layers of width 768; for tokens", make_gpt, Kind::language},
     {"lstm", "LSTM language model (Zaremba et al. 2014), 2 layers of 256; for tokens", make_lstm,
-     true},
+     Kind::language},
+    {"vit", "vision transformer (Dosovitskiy et al. 2020), 6 layers of width 128; for images",
+     make_vit},
+    {"vit-tiny", "the same with 12 layers of 192, 5.7 M", make_vit},
+    {"vit-small", "the same with 12 layers of 384, 22 M", make_vit},
+    {"vit-base", "the same with 12 layers of 768, 86 M", make_vit},
+    {"bert-tiny", "BERT (Devlin et al. 2018) with 2 layers of 128, 4.4 M; classes of texts",
+     make_bert, Kind::text},
+    {"minilm-l6", "MiniLM (Wang et al. 2020), 6 layers of 384, 23 M; classes of texts", make_bert,
+     Kind::text},
+    {"minilm-l12", "the same with 12 layers, 33 M", make_bert, Kind::text},
+    {"bert-base", "BERT base, 12 layers of 768, 109 M; classes of texts", make_bert, Kind::text},
+    {"autoencoder", "convolutions to a code of 16 numbers and back; learns from pictures alone",
+     make_pictures, Kind::pictures},
+    {"vae", "variational autoencoder (Kingma & Welling 2013); learns from pictures alone",
+     make_pictures, Kind::pictures},
+    {"unet", "U-Net (Ronneberger et al. 2015) that takes noise out of pictures", make_pictures,
+     Kind::pictures},
+    {"gcn", "graph convolution (Kipf & Welling 2016); classes of nodes", make_graph, Kind::graph},
+    {"gat", "graph attention (Veličković et al. 2017); classes of nodes", make_graph, Kind::graph},
 };
+
+bool reads_tokens(Kind kind) { return kind == Kind::language || kind == Kind::text; }
 
 void require_task(const Entry& model, const Task& t) {
   const bool tokens = t.vocabulary > 0;
-  if (model.language && (!tokens || t.input.rank() != 1)) {
+  if (reads_tokens(model.kind) && (!tokens || t.input.rank() != 1)) {
     throw ValueError("model",
                      fmt::format("{} reads sequences of tokens [T]; got inputs {} in {} classes",
                                  model.name, to_string(t.input), t.classes),
                      "models for such data: cutaway list");
   }
-  if (!model.language && tokens) {
+  if (!reads_tokens(model.kind) && tokens) {
     throw ValueError("model",
                      fmt::format("{} classifies; got sequences of {} different tokens", model.name,
                                  t.vocabulary),
                      "gpt and lstm read tokens");
+  }
+  const bool needs_classes = model.kind != Kind::language && model.kind != Kind::pictures;
+  if (needs_classes && t.classes < 1) {
+    throw ValueError("model", fmt::format("{} tells classes apart; the data has none", model.name));
   }
 }
 
 }  // namespace
 
 std::unique_ptr<nn::Module> make_model(const std::string& name, const Task& task) {
-  if (std::max(task.classes, task.vocabulary) < 1 || task.input.numel() < 1) {
-    throw ValueError("model", fmt::format("needs inputs and at least one class; got {} and {}",
-                                          to_string(task.input), task.classes));
+  if (task.input.numel() < 1 || task.input.empty()) {
+    throw ValueError("model", fmt::format("needs inputs; got {}", to_string(task.input)));
   }
   for (const Entry& model : kModels) {
     if (name != model.name) continue;
@@ -197,9 +258,12 @@ std::unique_ptr<nn::Module> make_model(const std::string& name, const Task& task
   throw ValueError("model", fmt::format("there is no model \"{}\"; known are:{}", name, known));
 }
 
-bool is_language_model(const std::string& name) {
-  return std::any_of(std::begin(kModels), std::end(kModels),
-                     [&](const Entry& m) { return m.language && name == m.name; });
+bool is_language_model(const std::string& name) { return kind_of(name) == Kind::language; }
+Kind kind_of(const std::string& name) {
+  for (const Entry& model : kModels) {
+    if (name == model.name) return model.kind;
+  }
+  return Kind::classifier;
 }
 
 std::vector<std::pair<std::string, std::string>> known_models() {

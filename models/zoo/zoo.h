@@ -19,16 +19,27 @@ struct ModelSize {
 struct Task {
   Shape input;
   int64_t classes = 0;
-  int64_t vocabulary = 0;  // > 0: inputs are token ids [T] below it, and what to tell is the next
-  ModelSize size = {};     // of language models
+  // > 0: inputs are token ids [T] below it, and what to tell is the next, or the class of the text
+  int64_t vocabulary = 0;
+  ModelSize size = {};  // of language models
 };
 
-// A model of the zoo by name, with fresh parameters from the default generator. Classifiers give
-// logits [N,classes], language models [N,T,vocabulary]. Raises ValueError listing the names, or
-// when the task does not suit the model.
+// What a model is for.
+enum class Kind : uint8_t {
+  classifier,  // x [N,input…] → logits [N,classes]
+  language,    // tokens [N,T] → logits [N,T,vocabulary]
+  text,        // tokens [N,T] → logits [N,classes]
+  pictures,    // a PictureModel (pictures.h) of x [N,C,H,W]; no classes
+  graph,       // a GraphModel (graph.h) of nodes with input[0] features each
+};
+
+// A model of the zoo by name, with fresh parameters from the default generator. Raises ValueError
+// listing the names, or when the task does not suit the model.
 std::unique_ptr<nn::Module> make_model(const std::string& name, const Task& task);
 // Whether the model of this name reads tokens and tells the next; false for unknown names.
 bool is_language_model(const std::string& name);
+// Of a model; classifier for a name that is not known.
+Kind kind_of(const std::string& name);
 // Names with one line about each.
 std::vector<std::pair<std::string, std::string>> known_models();
 

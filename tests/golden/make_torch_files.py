@@ -6,7 +6,8 @@
 nested.pt holds every kind of value that the reader knows, old.pt is in the format before
 PyTorch 1.6, resnet20.pt.gz has the names of models/zoo/resnet.h with weights that
 are cheap to write down: element i of the k-th tensor is ((7 i + k) mod 31 - 15) / 64; logits.pt
-has a batch and what PyTorch makes of it.
+has a batch and what PyTorch makes of it. bert.pt and bert_results.pt are the same for a small BERT
+under Hugging Face's names.
 """
 
 import gzip
@@ -82,6 +83,79 @@ def logits(state, x):
     return F.linear(x.mean((2, 3)), state["fc.weight"], state["fc.bias"])
 
 
+BERT = {"vocabulary": 40, "context": 12, "types": 2, "layers": 2, "heads": 2, "width": 8,
+        "hidden": 16}
+
+
+def bert():
+    """Weights of a small BERT under Hugging Face's names, with its classifier."""
+    w, names = BERT["width"], []
+
+    def linear(name, to, of):
+        names.extend([(name + ".weight", (to, of)), (name + ".bias", (to,))])
+
+    def norm(name):
+        names.extend([(name + ".weight", (w,)), (name + ".bias", (w,))])
+
+    for table, rows in (("word", "vocabulary"), ("position", "context"), ("token_type", "types")):
+        names.append((f"embeddings.{table}_embeddings.weight", (BERT[rows], w)))
+    norm("embeddings.LayerNorm")
+    for i in range(BERT["layers"]):
+        at = f"encoder.layer.{i}."
+        for part in ("query", "key", "value"):
+            linear(at + "attention.self." + part, w, w)
+        linear(at + "attention.output.dense", w, w)
+        norm(at + "attention.output.LayerNorm")
+        linear(at + "intermediate.dense", BERT["hidden"], w)
+        linear(at + "output.dense", w, BERT["hidden"])
+        norm(at + "output.LayerNorm")
+    linear("pooler.dense", w, w)
+    state = OrderedDict()
+    state["bert.embeddings.position_ids"] = torch.arange(BERT["context"])[None]
+    for k, (name, sizes) in enumerate(names):
+        state["bert." + name] = pattern(sizes, k) + (1 if name.endswith("LayerNorm.weight") else 0)
+    state["classifier.weight"], state["classifier.bias"] = pattern((3, w), 5), pattern((3,), 6)
+    return state
+
+
+def bert_results(state, tokens, mask, types):
+    """Hidden vectors, pooled vectors and logits, written with torch's functions alone."""
+    def get(name):
+        return state["bert." + name]
+
+    def linear(name, x):
+        return F.linear(x, get(name + ".weight"), get(name + ".bias"))
+
+    def norm(name, x):
+        return F.layer_norm(x, x.shape[-1:], get(name + ".weight"), get(name + ".bias"), 1e-12)
+
+    def table(name, ids):
+        return F.embedding(ids, get(f"embeddings.{name}_embeddings.weight"))
+
+    def heads(x):
+        return x.unflatten(-1, (BERT["heads"], -1)).transpose(1, 2)
+
+    x = table("word", tokens) + table("token_type", types) + table(
+        "position", torch.arange(tokens.shape[1]))
+    x = norm("embeddings.LayerNorm", x)
+    hidden = (1 - mask[:, None, None, :].float()) * -1e30
+    for i in range(BERT["layers"]):
+        at = f"encoder.layer.{i}."
+        q, k, v = (heads(linear(at + "attention.self." + part, x))
+                   for part in ("query", "key", "value"))
+        weights = torch.softmax(q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5 + hidden, -1)
+        y = (weights @ v).transpose(1, 2).flatten(2)
+        x = norm(at + "attention.output.LayerNorm",
+                 linear(at + "attention.output.dense", y) + x)
+        y = F.gelu(linear(at + "intermediate.dense", x))
+        x = norm(at + "output.LayerNorm", linear(at + "output.dense", y) + x)
+    pooled = torch.tanh(linear("pooler.dense", x[:, 0]))
+    logits = F.linear(pooled, state["classifier.weight"], state["classifier.bias"])
+    count = mask[:, :, None].float()
+    mean = (x * count).sum(1) / count.sum(1)
+    return x, pooled, logits, F.normalize(mean, dim=1)
+
+
 def nested():
     base = torch.arange(12, dtype=torch.float32).reshape(3, 4)
     every = {str(t).split(".")[1]: torch.tensor([0, 1, 3]).to(t) for t in (
@@ -106,6 +180,15 @@ def main():
     torch.save(state, buffer)
     x = pattern((2, 3, 8, 8), 5)
     torch.save({"x": x, "y": logits(state, x)}, os.path.join(FOLDER, "logits.pt"))
+    state = bert()
+    torch.save(state, os.path.join(FOLDER, "bert.pt"))
+    tokens = torch.tensor([[2, 17, 39, 5, 3, 0, 0], [2, 8, 8, 30, 21, 4, 3]])
+    types = torch.tensor([[0, 0, 0, 1, 1, 0, 0], [0] * 7])
+    mask = (tokens != 0).long()
+    hidden, pooled, classes, sentences = bert_results(state, tokens, mask, types)
+    torch.save({"tokens": tokens, "types": types, "mask": mask, "hidden": hidden,
+                "pooled": pooled, "logits": classes, "sentences": sentences},
+               os.path.join(FOLDER, "bert_results.pt"))
     with open(os.path.join(FOLDER, "resnet20.pt.gz"), "wb") as file:
         file.write(gzip.compress(buffer.getvalue(), 9, mtime=0))
 
