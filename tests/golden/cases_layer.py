@@ -94,12 +94,10 @@ def norms(group):
                               f"spectral_norm.{name}", train=train)
             layer = spectral_norm(type(module)(*((4, 3) if name == "linear" else (2, 3, 2))))
             case.fill(layer).train(train)
-            # Vectors are stored in f32; start from what is stored.
-            layer.weight_u.copy_(layer.weight_u.float().double())
-            layer.weight_v.copy_(layer.weight_v.float().double())
-            for key in ("weight_u", "weight_v"):
-                group.add(case.name, "buffer", key,
-                          getattr(layer, key).numpy().astype(np.float32))
+            for vector in (layer.weight_u, layer.weight_v):
+                start = case.randn(*vector.shape)
+                vector.copy_(torch.tensor(as_f32_values(start / np.linalg.norm(start))))
+            case.buffers(layer, "buffer")
             case.done(layer(case.input("x", *((3, 4) if name == "linear" else (2, 2, 4)))))
             case.buffers(layer, "after")
 
