@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <string_view>
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/text.h>
@@ -66,6 +67,16 @@ void refuse_with_resume(const CLI::App& command) {
 int run_fit(TrainArgs& a, const CLI::App& command) {
   const auto given = [&](const char* option) { return command.count(option) > 0; };
   train::TrainConfig& c = a.config;
+  for (const CLI::Option* o : command.get_options()) {
+    constexpr std::string_view kUsed =
+        " model data epochs batch lr weight-decay seed threads out "
+        "quiet device ";
+    const std::string name = " " + o->get_single_name() + " ";
+    if (o->count() > 0 && kUsed.find(name) == std::string_view::npos) {
+      throw ValueError("train",
+                       fmt::format("--{} does not apply to {}", o->get_single_name(), c.model));
+    }
+  }
   if (zoo::kind_of(c.model) == zoo::Kind::graph) {
     if (!given("--data")) c.data = "miles";
     if (!given("--epochs")) c.epochs = 200;  // of one step each

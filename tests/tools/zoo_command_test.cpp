@@ -14,6 +14,7 @@ TEST_F(ZooCommand, a_graph_is_learned) {
   EXPECT_TRUE(read("graph/metrics.csv").starts_with("step,loss,told_accuracy,asked_accuracy\n1,"));
   EXPECT_NE(read("graph/config.json").find("\"data\": \"miles\""), std::string::npos);
   EXPECT_TRUE(fs::exists(folder_ / "graph" / "model.safetensors"));
+  refuses("train --model gat --clip 1 --out other", "--clip does not apply to gat");
   refuses("train --model gat --data digits --out other", "gat reads graphs; got the data");
 }
 
