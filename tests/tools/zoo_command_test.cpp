@@ -5,7 +5,14 @@ namespace cutaway {
 namespace {
 namespace fs = std::filesystem;
 
-using ZooCommand = ShellCommand;
+class ZooCommand : public ShellCommand {
+ protected:
+  void fails(const std::string& arguments, const std::string& piece) {
+    EXPECT_EQ(run(arguments), 1) << arguments << "\n" << text_;
+    shows(piece);
+    EXPECT_FALSE(fs::exists(folder_ / "other"));
+  }
+};
 
 TEST_F(ZooCommand, a_graph_is_learned) {
   ASSERT_EQ(run("train --model gcn --epochs 60 --out graph"), 0) << text_;
@@ -14,8 +21,8 @@ TEST_F(ZooCommand, a_graph_is_learned) {
   EXPECT_TRUE(read("graph/metrics.csv").starts_with("step,loss,told_accuracy,asked_accuracy\n1,"));
   EXPECT_NE(read("graph/config.json").find("\"data\": \"miles\""), std::string::npos);
   EXPECT_TRUE(fs::exists(folder_ / "graph" / "model.safetensors"));
-  refuses("train --model gat --clip 1 --out other", "--clip does not apply to gat");
-  refuses("train --model gat --data digits --out other", "gat reads graphs; got the data");
+  fails("train --model gat --clip 1 --out other", "--clip does not apply to gat");
+  fails("train --model gat --data digits --out other", "gat reads graphs; got the data");
 }
 
 TEST_F(ZooCommand, pictures_are_learned) {
@@ -23,7 +30,7 @@ TEST_F(ZooCommand, pictures_are_learned) {
   shows("epoch 2/2   loss ");
   EXPECT_TRUE(read("pictures/plots/pictures.svg").starts_with("<svg"));
   EXPECT_TRUE(read("pictures/metrics.csv").starts_with("step,epoch,train_loss,test_loss\n12,0,"));
-  refuses("train --model unet --data digits --batch 0 --out other", "batch ≥ 1");
+  fails("train --model unet --data digits --batch 0 --out other", "batch ≥ 1");
 }
 
 }  // namespace
