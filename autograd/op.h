@@ -12,6 +12,7 @@ namespace cutaway {
 
 struct OpRecord;
 struct Node;
+class OnnxCall;
 
 // Type an op computes in under autocast: its own, the low type, or f32.
 enum class Compute : uint8_t { keep, low, f32 };
@@ -155,6 +156,7 @@ struct OpRecord {
   const char* no_gradient = nullptr;           // why there is none, when backward is null
   void (*fast_backward)(Backward&) = nullptr;  // same numbers in fewer passes, first order only
   void (*samples)(SampleList&) = nullptr;
+  void (*onnx)(OnnxCall&) = nullptr;  // the same as nodes of ONNX; see autograd/onnx_rule.h
   const char* file = __builtin_FILE();
   int line = __builtin_LINE();
 };

@@ -1,12 +1,16 @@
 #include <bit>
+#include <utility>
 
 #include <cutaway/autograd/anomaly.h>
 #include <cutaway/autograd/autocast.h>
 #include <cutaway/autograd/node.h>
+#include <cutaway/autograd/op_watch.h>
 #include <cutaway/core/trace.h>
 
 namespace cutaway {
 namespace {
+
+thread_local OpWatch* watch = nullptr;
 
 bool wants_grad(const Tensor& t) {
   if (!t.defined()) return false;
@@ -104,6 +108,9 @@ void run_op(const OpRecord& op, const Tensor* const* inputs, int n, uint32_t tem
     inputs = cast_pointers.data();
     temporaries = 0;
   }
+  // What is watched is kept: no operand may give its buffer to the result.
+  if (scope.c.watched) [[unlikely]]
+    temporaries = 0;
   bool record = false;
   if (scope.c.grad_enabled && op.backward) {
     for (int i = 0; i < n && !record; ++i) record = wants_grad(*inputs[i]);
@@ -128,6 +135,15 @@ void run_op(const OpRecord& op, const Tensor* const* inputs, int n, uint32_t tem
   if (record) record_node(call, attr_bytes);
   if (scope.c.anomaly) [[unlikely]]
     check_forward_values(call);
+  // Ops that a record's forward runs are part of that op.
+  if (scope.c.watched && !scope.op) [[unlikely]]
+    watch->seen(call, attr_bytes);
+}
+
+OpWatch* OpWatch::set(OpWatch* next) {
+  OpWatch* before = std::exchange(watch, next);
+  context().watched = next != nullptr;
+  return before;
 }
 
 Tensor& Call::out(int i, const Shape& sizes, DType dtype) {

@@ -17,6 +17,7 @@ struct ModuleScope {
 struct Context {
   bool grad_enabled = true;
   bool anomaly = false;
+  bool watched = false;       // an OpWatch of this thread sees every op (autograd/op_watch.h)
   bool deterministic = true;
   uint8_t autocast = 0;       // 0 off, otherwise 1 + DType of the low type
   int32_t call_depth = 0;     // > 0 inside a composite op: the outer call site stays

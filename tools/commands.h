@@ -35,6 +35,7 @@ void add_depthlaw(CLI::App& app, int& status);
 void add_reproduce(CLI::App& app, int& status);
 void add_grok(CLI::App& app, int& status);
 void add_xmc(CLI::App& app, int& status);
+void add_onnx(CLI::App& app, int& status);
 
 // What fn returns; 2, and its message in one line, when it raises an Error: input that a person can
 // mend.

@@ -154,6 +154,7 @@ int run(int argc, char** argv) {
   add_reproduce(app, status);
   add_grok(app, status);
   add_xmc(app, status);
+  add_onnx(app, status);
   try {
     start_trace();
     app.parse(argc, argv);

@@ -5,7 +5,7 @@
 
 #include <cutaway/autograd/ops/compare.h>
 #include <cutaway/autograd/ops/elementary.h>
-#include <cutaway/autograd/ops/elementwise.h>
+#include <cutaway/autograd/ops/elementwise_onnx.h>
 #include <cutaway/autograd/ops/pointwise.h>
 #include <cutaway/autograd/ops/pointwise_samples.h>
 #include <cutaway/autograd/ops/special.h>
@@ -15,6 +15,24 @@
 
 namespace cutaway {
 namespace {
+
+// A node whose attributes are the constants of the record.
+void onnx_real_attributes(OnnxCall& c, const char* type, std::vector<const char*> names) {
+  onnx::Attributes attributes;
+  for (size_t i = 0; i < names.size(); ++i) {
+    attributes.emplace_back(names[i], c.attrs<RealAttrs>().v[i]);
+  }
+  c.result(c.node(type, {c.cast(0, c.type())}, attributes));
+}
+void onnx_hardtanh(OnnxCall& c) {
+  const RealAttrs& a = c.attrs<RealAttrs>();
+  c.result(c.node("Clip", {c.cast(0, c.type()), c.number(a.v[0]), c.number(a.v[1])}));
+}
+// x (1 + gate) / 2.
+void onnx_gate(OnnxCall& c, const std::string& x, const std::string& gate) {
+  const std::string sum = c.node("Add", {gate, c.number(1)});
+  c.result(c.node("Mul", {c.node("Mul", {x, sum}), c.number(0.5)}));
+}
 
 const OpRecord kRelu{
     .name = "relu",
@@ -27,23 +45,26 @@ const OpRecord kRelu{
     .backward_text = "dx = y > 0 ? g : 0",
     .backward = [](Backward& b) { b.set(0, masked_fill(b.upstream(), le(b.output(), 0), 0)); },
     .fast_backward = fast_from_output<kernels::relu_grad>,
-    .samples = relu_samples};
+    .samples = relu_samples,
+    .onnx = onnx_map<"Relu">};
 
-const OpRecord kLeakyRelu{.name = "leaky_relu",
-                          .signature = "leaky_relu(x, slope) → y",
-                          .meaning = "Identity above 0, a smaller slope below.",
-                          .formula = "y = x > 0 ? x : slope · x",
-                          .shapes = kSameShape,
-                          .save_inputs = 1,
-                          .forward = forward_reals<kernels::leaky_relu>,
-                          .backward_text = "dx = x > 0 ? g : slope · g",
-                          .backward =
-                              [](Backward& b) {
-                                b.set(0, where(gt(b.input(0), 0), b.upstream(),
-                                               mul(b.upstream(), b.attrs<RealAttrs>().v[0])));
-                              },
-                          .fast_backward = fast_from_input_reals<kernels::leaky_relu_grad>,
-                          .samples = leaky_relu_samples};
+const OpRecord kLeakyRelu{
+    .name = "leaky_relu",
+    .signature = "leaky_relu(x, slope) → y",
+    .meaning = "Identity above 0, a smaller slope below.",
+    .formula = "y = x > 0 ? x : slope · x",
+    .shapes = kSameShape,
+    .save_inputs = 1,
+    .forward = forward_reals<kernels::leaky_relu>,
+    .backward_text = "dx = x > 0 ? g : slope · g",
+    .backward =
+        [](Backward& b) {
+          b.set(0, where(gt(b.input(0), 0), b.upstream(),
+                         mul(b.upstream(), b.attrs<RealAttrs>().v[0])));
+        },
+    .fast_backward = fast_from_input_reals<kernels::leaky_relu_grad>,
+    .samples = leaky_relu_samples,
+    .onnx = [](OnnxCall& c) { onnx_real_attributes(c, "LeakyRelu", {"alpha"}); }};
 
 // alpha, scale and rate of y = scale · (x > 0 ? x : alpha (e^(rate x) − 1)).
 void elu_backward(Backward& b) {
@@ -64,7 +85,8 @@ const OpRecord kElu{.name = "elu",
                     .backward_text = "dx = x > 0 ? g : alpha eˣ g",
                     .backward = elu_backward,
                     .fast_backward = fast_from_input_reals<kernels::elu_grad>,
-                    .samples = elu_samples};
+                    .samples = elu_samples,
+                    .onnx = [](OnnxCall& c) { onnx_real_attributes(c, "Elu", {"alpha"}); }};
 
 const OpRecord kSelu{.name = "selu",
                      .signature = "selu(x) → y",
@@ -76,7 +98,10 @@ const OpRecord kSelu{.name = "selu",
                      .backward_text = "dx = 1.0507 (x > 0 ? g : 1.6733 eˣ g)",
                      .backward = elu_backward,
                      .fast_backward = fast_from_input_reals<kernels::elu_grad>,
-                     .samples = selu_samples};
+                     .samples = selu_samples,
+                     .onnx = [](OnnxCall& c) {
+                       onnx_real_attributes(c, "Selu", {"alpha", "gamma"});
+                     }};
 
 const OpRecord kCelu{
     .name = "celu",
@@ -89,7 +114,8 @@ const OpRecord kCelu{
     .backward_text = "dx = x > 0 ? g : e^(x/alpha) g",
     .backward = elu_backward,
     .fast_backward = fast_from_input_reals<kernels::elu_grad>,
-    .samples = celu_samples};
+    .samples = celu_samples,
+    .onnx = [](OnnxCall& c) { onnx_real_attributes(c, "Celu", {"alpha"}); }};
 
 void hardtanh_backward(Backward& b) {
   const RealAttrs& a = b.attrs<RealAttrs>();
@@ -108,7 +134,8 @@ const OpRecord kHardtanh{
     .backward_text = "dx = low < x < high ? g : 0",
     .backward = hardtanh_backward,
     .fast_backward = fast_from_input_reals<kernels::hardtanh_grad>,
-    .samples = hardtanh_samples};
+    .samples = hardtanh_samples,
+    .onnx = onnx_hardtanh};
 
 const OpRecord kRelu6{.name = "relu6",
                       .signature = "relu6(x) → y",
@@ -120,7 +147,8 @@ const OpRecord kRelu6{.name = "relu6",
                       .backward_text = "dx = 0 < x < 6 ? g : 0",
                       .backward = hardtanh_backward,
                       .fast_backward = fast_from_input_reals<kernels::hardtanh_grad>,
-                      .samples = relu6_samples};
+                      .samples = relu6_samples,
+                      .onnx = onnx_hardtanh};
 
 const OpRecord kHardsigmoid{
     .name = "hardsigmoid",
@@ -137,7 +165,12 @@ const OpRecord kHardsigmoid{
           b.set(0, div(masked_fill(b.upstream(), logical_or(le(x, -3), ge(x, 3)), 0), 6));
         },
     .fast_backward = fast_from_input<kernels::hardsigmoid_grad>,
-    .samples = hardsigmoid_samples};
+    .samples = hardsigmoid_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          c.result(
+              c.node("HardSigmoid", {c.cast(0, c.type())}, {{"alpha", 1.0 / 6}, {"beta", 0.5}}));
+        }};
 
 const OpRecord kHardswish{.name = "hardswish",
                           .signature = "hardswish(x) → y",
@@ -154,7 +187,8 @@ const OpRecord kHardswish{.name = "hardswish",
                                 b.set(0, masked_fill(mul(b.upstream(), slope), le(x, -3), 0));
                               },
                           .fast_backward = fast_from_input<kernels::hardswish_grad>,
-                          .samples = hardswish_samples};
+                          .samples = hardswish_samples,
+                          .onnx = onnx_map<"HardSwish">};
 
 const OpRecord kSilu{.name = "silu",
                      .signature = "silu(x) → y",
@@ -170,7 +204,12 @@ const OpRecord kSilu{.name = "silu",
                            b.set(0, mul(b.upstream(), mul(s, add(mul(x, sub(1, s)), 1))));
                          },
                      .fast_backward = fast_from_input<kernels::silu_grad>,
-                     .samples = silu_samples};
+                     .samples = silu_samples,
+                     .onnx =
+                         [](OnnxCall& c) {
+                           const std::string x = c.cast(0, c.type());
+                           c.result(c.node("Mul", {x, c.node("Sigmoid", {x})}));
+                         }};
 
 const OpRecord kGelu{
     .name = "gelu",
@@ -190,7 +229,13 @@ const OpRecord kGelu{
           b.set(0, mul(b.upstream(), add(cdf, mul(x, density))));
         },
     .fast_backward = fast_from_input<kernels::gelu_grad>,
-    .samples = gelu_samples};
+    .samples = gelu_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          const std::string x = c.cast(0, c.type());
+          const std::string e = c.node("Erf", {c.node("Mul", {x, c.number(std::sqrt(0.5))})});
+          onnx_gate(c, x, e);
+        }};
 
 const OpRecord kGeluTanh{
     .name = "gelu_tanh",
@@ -211,7 +256,14 @@ const OpRecord kGeluTanh{
           b.set(0, mul(mul(b.upstream(), slope), 0.5));
         },
     .fast_backward = fast_from_input<kernels::gelu_tanh_grad>,
-    .samples = gelu_tanh_samples};
+    .samples = gelu_tanh_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          const std::string x = c.cast(0, c.type());
+          const std::string cube = c.node("Mul", {c.node("Mul", {x, x}), x});
+          const std::string sum = c.node("Add", {x, c.node("Mul", {cube, c.number(0.044715)})});
+          onnx_gate(c, x, c.node("Tanh", {c.node("Mul", {sum, c.number(std::sqrt(2 / M_PI))})}));
+        }};
 
 const OpRecord kSoftplus{
     .name = "softplus",
@@ -227,7 +279,15 @@ const OpRecord kSoftplus{
           b.set(0, mul(b.upstream(), sigmoid(mul(b.input(0), b.attrs<RealAttrs>().v[0]))));
         },
     .fast_backward = fast_from_input_reals<kernels::softplus_grad>,
-    .samples = softplus_samples};
+    .samples = softplus_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          const double beta = c.attrs<RealAttrs>().v[0];
+          const std::string x = c.cast(0, c.type());
+          if (beta == 1) return c.result(c.node("Softplus", {x}));
+          const std::string y = c.node("Softplus", {c.node("Mul", {x, c.number(beta)})});
+          c.result(c.node("Div", {y, c.number(beta)}));
+        }};
 
 const OpRecord kLogSigmoid{
     .name = "log_sigmoid",
@@ -240,7 +300,11 @@ const OpRecord kLogSigmoid{
     .backward_text = "dx = g ⊙ σ(−x)",
     .backward = [](Backward& b) { b.set(0, mul(b.upstream(), sigmoid(neg(b.input(0))))); },
     .fast_backward = fast_from_input<kernels::log_sigmoid_grad>,
-    .samples = log_sigmoid_samples};
+    .samples = log_sigmoid_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          c.result(c.node("Neg", {c.node("Softplus", {c.node("Neg", {c.cast(0, c.type())})})}));
+        }};
 
 const OpRecord kMish{
     .name = "mish",
@@ -257,7 +321,12 @@ const OpRecord kMish{
           b.set(0, mul(b.upstream(), add(t, mul(mul(x, sigmoid(x)), sub(1, square(t))))));
         },
     .fast_backward = fast_from_input<kernels::mish_grad>,
-    .samples = mish_samples};
+    .samples = mish_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          const std::string x = c.cast(0, c.type());
+          c.result(c.node("Mul", {x, c.node("Tanh", {c.node("Softplus", {x})})}));
+        }};
 
 const OpRecord kSoftsign{
     .name = "softsign",
@@ -270,7 +339,8 @@ const OpRecord kSoftsign{
     .backward_text = "dx = g / (1 + |x|)²",
     .backward = [](Backward& b) { b.set(0, div(b.upstream(), square(add(abs(b.input(0)), 1)))); },
     .fast_backward = fast_from_input<kernels::softsign_grad>,
-    .samples = softsign_samples};
+    .samples = softsign_samples,
+    .onnx = onnx_map<"Softsign">};
 
 }  // namespace
 

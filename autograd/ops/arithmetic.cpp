@@ -1,5 +1,5 @@
 #include <cutaway/autograd/ops/elementary.h>
-#include <cutaway/autograd/ops/elementwise.h>
+#include <cutaway/autograd/ops/elementwise_onnx.h>
 #include <cutaway/autograd/ops/pointwise.h>
 #include <cutaway/autograd/ops/pointwise_samples.h>
 
@@ -9,6 +9,22 @@ namespace cutaway {
 namespace {
 
 // ---- sums
+
+// ---- as nodes of ONNX
+
+// ⌊a / b⌋; the division of ONNX rounds integers towards zero.
+void onnx_floor_divide(OnnxCall& c, const std::string& b) {
+  const std::string a = c.cast(0, c.type());
+  if (is_floating(c.type())) return c.result(c.node("Floor", {c.node("Div", {a, b})}));
+  c.result(c.node("Div", {c.node("Sub", {a, c.node("Mod", {a, b})}), b}));
+}
+// a − b ⌊a / b⌋; Mod has that sign for integers only.
+void onnx_remainder(OnnxCall& c, const std::string& b) {
+  const std::string a = c.cast(0, c.type());
+  if (!is_floating(c.type())) return c.result(c.node("Mod", {a, b}));
+  const std::string whole = c.node("Floor", {c.node("Div", {a, b})});
+  c.result(c.node("Sub", {a, c.node("Mul", {b, whole})}));
+}
 
 const OpRecord kAdd{.name = "add",
                     .signature = "add(a, b) → y",
@@ -23,7 +39,8 @@ const OpRecord kAdd{.name = "add",
                           if (b.needs(0)) b.set(0, b.upstream());
                           if (b.needs(1)) b.set(1, b.upstream());
                         },
-                    .samples = add_samples};
+                    .samples = add_samples,
+                    .onnx = onnx_ring<"Add", "Or">};
 
 const OpRecord kAddScalar{.name = "add_scalar",
                           .signature = "add(a, s) → y",
@@ -34,7 +51,8 @@ const OpRecord kAddScalar{.name = "add_scalar",
                           .forward = forward_literal<kernels::add_scalar>,
                           .backward_text = "da = g",
                           .backward = [](Backward& b) { b.set(0, b.upstream()); },
-                          .samples = add_scalar_samples};
+                          .samples = add_scalar_samples,
+                          .onnx = onnx_literal<"Add">};
 
 const OpRecord kAddScaled{.name = "add_scaled",
                           .signature = "add_scaled(a, b, alpha) → y",
@@ -57,7 +75,13 @@ const OpRecord kAddScaled{.name = "add_scaled",
                                 if (b.needs(1))
                                   b.set(1, mul(b.upstream(), b.attrs<LiteralAttrs>().s));
                               },
-                          .samples = add_scaled_samples};
+                          .samples = add_scaled_samples,
+                          .onnx =
+                              [](OnnxCall& c) {
+                                const std::string b = c.node(
+                                    "Mul", {c.cast(1, c.type()), onnx_literal_value(c, c.type())});
+                                c.result(c.node("Add", {c.cast(0, c.type()), b}));
+                              }};
 
 const OpRecord kSub{.name = "sub",
                     .signature = "sub(a, b) → y",
@@ -72,7 +96,8 @@ const OpRecord kSub{.name = "sub",
                           if (b.needs(0)) b.set(0, b.upstream());
                           if (b.needs(1)) b.set(1, neg(b.upstream()));
                         },
-                    .samples = sub_samples};
+                    .samples = sub_samples,
+                    .onnx = onnx_map<"Sub">};
 
 const OpRecord kRsubScalar{.name = "rsub_scalar",
                            .signature = "sub(s, a) → y",
@@ -83,7 +108,8 @@ const OpRecord kRsubScalar{.name = "rsub_scalar",
                            .forward = forward_literal<kernels::rsub_scalar>,
                            .backward_text = "da = −g",
                            .backward = [](Backward& b) { b.set(0, neg(b.upstream())); },
-                           .samples = rsub_scalar_samples};
+                           .samples = rsub_scalar_samples,
+                           .onnx = onnx_literal_first<"Sub">};
 
 // ---- products
 
@@ -102,7 +128,8 @@ const OpRecord kMul{.name = "mul",
                           if (b.needs(0)) b.set(0, mul(b.upstream(), b.input(1)));
                           if (b.needs(1)) b.set(1, mul(b.upstream(), b.input(0)));
                         },
-                    .samples = mul_samples};
+                    .samples = mul_samples,
+                    .onnx = onnx_ring<"Mul", "And">};
 
 const OpRecord kMulScalar{
     .name = "mul_scalar",
@@ -114,7 +141,8 @@ const OpRecord kMulScalar{
     .forward = forward_literal<kernels::mul_scalar>,
     .backward_text = "da = s · g",
     .backward = [](Backward& b) { b.set(0, mul(b.upstream(), b.attrs<LiteralAttrs>().s)); },
-    .samples = mul_scalar_samples};
+    .samples = mul_scalar_samples,
+    .onnx = onnx_literal<"Mul">};
 
 const OpRecord kDiv{.name = "div",
                     .signature = "div(a, b) → y",
@@ -131,7 +159,8 @@ const OpRecord kDiv{.name = "div",
                           if (b.needs(0)) b.set(0, div(b.upstream(), d));
                           if (b.needs(1)) b.set(1, neg(div(mul(b.upstream(), b.output()), d)));
                         },
-                    .samples = div_samples};
+                    .samples = div_samples,
+                    .onnx = onnx_map<"Div">};
 
 const OpRecord kDivScalar{
     .name = "div_scalar",
@@ -142,7 +171,8 @@ const OpRecord kDivScalar{
     .forward = forward_literal<kernels::div_scalar, Types::floating>,
     .backward_text = "da = g / s",
     .backward = [](Backward& b) { b.set(0, div(b.upstream(), b.attrs<LiteralAttrs>().s)); },
-    .samples = div_scalar_samples};
+    .samples = div_scalar_samples,
+    .onnx = onnx_literal<"Div">};
 
 const OpRecord kRdivScalar{
     .name = "rdiv_scalar",
@@ -155,7 +185,8 @@ const OpRecord kRdivScalar{
     .forward = forward_literal<kernels::rdiv_scalar, Types::floating>,
     .backward_text = "da = −g ⊙ y / a",
     .backward = [](Backward& b) { b.set(0, neg(div(mul(b.upstream(), b.output()), b.input(0)))); },
-    .samples = rdiv_scalar_samples};
+    .samples = rdiv_scalar_samples,
+    .onnx = onnx_literal_first<"Div">};
 
 // ---- whole quotients
 
@@ -188,7 +219,8 @@ const OpRecord kFloorDivide{.name = "floor_divide",
                             .forward = forward_whole<kernels::floor_divide>,
                             .backward_text = kStep,
                             .backward = zero_backward,
-                            .samples = floor_divide_samples};
+                            .samples = floor_divide_samples,
+                            .onnx = [](OnnxCall& c) { onnx_floor_divide(c, c.cast(1, c.type())); }};
 
 const OpRecord kFloorDivideScalar{
     .name = "floor_divide_scalar",
@@ -200,7 +232,8 @@ const OpRecord kFloorDivideScalar{
     .forward = forward_whole_literal<kernels::floor_divide_scalar>,
     .backward_text = kStep,
     .backward = zero_backward,
-    .samples = floor_divide_scalar_samples};
+    .samples = floor_divide_scalar_samples,
+    .onnx = [](OnnxCall& c) { onnx_floor_divide(c, onnx_literal_value(c, c.type())); }};
 
 const OpRecord kRemainder{
     .name = "remainder",
@@ -217,7 +250,8 @@ const OpRecord kRemainder{
           if (b.needs(0)) b.set(0, b.upstream());
           if (b.needs(1)) b.set(1, neg(mul(b.upstream(), floor_divide(b.input(0), b.input(1)))));
         },
-    .samples = remainder_samples};
+    .samples = remainder_samples,
+    .onnx = [](OnnxCall& c) { onnx_remainder(c, c.cast(1, c.type())); }};
 
 const OpRecord kRemainderScalar{
     .name = "remainder_scalar",
@@ -229,7 +263,8 @@ const OpRecord kRemainderScalar{
     .forward = forward_whole_literal<kernels::remainder_scalar>,
     .backward_text = "da = g",
     .backward = [](Backward& b) { b.set(0, b.upstream()); },
-    .samples = remainder_scalar_samples};
+    .samples = remainder_scalar_samples,
+    .onnx = [](OnnxCall& c) { onnx_remainder(c, onnx_literal_value(c, c.type())); }};
 
 // ---- one operand
 
@@ -242,7 +277,8 @@ const OpRecord kNeg{.name = "neg",
                     .forward = forward<kernels::neg>,
                     .backward_text = "dx = −g",
                     .backward = [](Backward& b) { b.set(0, neg(b.upstream())); },
-                    .samples = neg_samples};
+                    .samples = neg_samples,
+                    .onnx = onnx_map<"Neg">};
 
 const OpRecord kReciprocal{
     .name = "reciprocal",
@@ -258,7 +294,8 @@ const OpRecord kReciprocal{
         },
     .backward_text = "dx = −g ⊙ y²",
     .backward = [](Backward& b) { b.set(0, neg(mul(b.upstream(), square(b.output())))); },
-    .samples = reciprocal_samples};
+    .samples = reciprocal_samples,
+    .onnx = onnx_map<"Reciprocal">};
 
 const OpRecord kAbs{.name = "abs",
                     .signature = "abs(x) → y",
@@ -270,7 +307,8 @@ const OpRecord kAbs{.name = "abs",
                     .forward = forward<kernels::abs>,
                     .backward_text = "dx = g ⊙ sign(x)",
                     .backward = [](Backward& b) { b.set(0, mul(b.upstream(), sign(b.input(0)))); },
-                    .samples = abs_samples};
+                    .samples = abs_samples,
+                    .onnx = onnx_map<"Abs">};
 
 const OpRecord kSign{.name = "sign",
                      .signature = "sign(x) → y",
@@ -281,7 +319,8 @@ const OpRecord kSign{.name = "sign",
                      .forward = forward<kernels::sign>,
                      .backward_text = kStep,
                      .backward = zero_backward,
-                     .samples = sign_samples};
+                     .samples = sign_samples,
+                     .onnx = onnx_map<"Sign">};
 
 const OpRecord kSquare{
     .name = "square",
@@ -294,7 +333,12 @@ const OpRecord kSquare{
     .forward = forward<kernels::square>,
     .backward_text = "dx = 2 g ⊙ x",
     .backward = [](Backward& b) { b.set(0, mul(mul(b.upstream(), b.input(0)), 2)); },
-    .samples = square_samples};
+    .samples = square_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          const std::string x = c.name(0);
+          c.result(c.node("Mul", {x, x}));
+        }};
 
 Scalar negative(const Scalar& s) {
   return s.floating ? Scalar(-s.f) : Scalar(int64_t(0 - uint64_t(s.i)));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/cast.h>
 #include <cutaway/autograd/ops/compare.h>
 #include <cutaway/autograd/ops/elementary.h>
@@ -11,6 +12,7 @@
 #include <cutaway/autograd/ops/pointwise.h>
 #include <cutaway/autograd/ops/random.h>
 #include <cutaway/autograd/ops/reduce.h>
+#include <cutaway/autograd/ops/shape.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/kernels/attention.h>
 #include <cutaway/core/tensor_ops.h>
@@ -321,6 +323,34 @@ void attention_fast_backward(Backward& b) {
   }
 }
 
+// softmax(scale · q kᵀ + mask) v in ONNX, with all weights in memory; a row that is hidden wholly
+// is 0.
+void onnx_attention(OnnxCall& c) {
+  const auto& a = c.attrs<AttentionAttrs>();
+  const DType type = c.type();
+  const int rank = c.in(1).dim();
+  Shape order;
+  for (int d = 0; d < rank; ++d) order.push_back(d);
+  std::swap(order[rank - 1], order[rank - 2]);
+  const std::string keys = c.node("Transpose", {c.name(1)}, {{"perm", order}});
+  const std::string q = c.node("Mul", {c.name(0), c.number(a.scale)});
+  std::string scores = c.node("MatMul", {q, keys});
+  const std::string low = c.number(-INFINITY);
+  if (c.has(3) && c.in(3).dtype() == DType::boolean) {
+    scores = c.node("Where", {c.name(3), scores, low});
+  } else if (c.has(3)) {
+    scores = c.node("Add", {scores, c.name(3)});
+  }
+  if (a.causal) {
+    const int64_t rows = c.in(0).size(-2), columns = c.in(1).size(-2);
+    const Tensor seen = tril(ones({rows, columns}, {.dtype = DType::u8})).to(DType::boolean);
+    scores = c.node("Where", {c.constant(seen), scores, low});
+  }
+  std::string weights = c.node("Softmax", {scores}, {{"axis", -1}});
+  if (c.has(3)) weights = c.node("Where", {c.node("IsNaN", {weights}), c.number(0), weights});
+  c.result(c.node("MatMul", {weights, c.name(2)}));
+}
+
 const OpRecord kAttention{
     .name = kName,
     .signature = "scaled_dot_product_attention(q, k, v, {mask, causal, scale, dropout}) → y",
@@ -338,6 +368,7 @@ const OpRecord kAttention{
     .backward = attention_backward,
     .fast_backward = attention_fast_backward,
     .samples = attention_samples,
+    .onnx = onnx_attention,
 };
 
 void attention_lse_forward(Call& c) {

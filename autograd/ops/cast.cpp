@@ -1,7 +1,7 @@
 #include <cutaway/autograd/ops/cast.h>
 
 #include <cutaway/autograd/node.h>
-#include <cutaway/autograd/ops/elementwise.h>
+#include <cutaway/autograd/ops/elementwise_onnx.h>
 #include <cutaway/autograd/ops/pointwise_samples.h>
 #include <cutaway/core/tensor_ops.h>
 
@@ -27,7 +27,8 @@ const OpRecord kCast{
         },
     .backward_text = "dx = g in the type of x",
     .backward = [](Backward& b) { b.set(0, cast(b.upstream(), b.input_dtype(0))); },
-    .samples = cast_samples};
+    .samples = cast_samples,
+    .onnx = [](OnnxCall& c) { c.result(c.cast(0, c.type())); }};
 
 const OpRecord kClone{.name = "clone",
                       .signature = "clone(x) → y",
@@ -42,7 +43,8 @@ const OpRecord kClone{.name = "clone",
                           },
                       .backward_text = "dx = g",
                       .backward = [](Backward& b) { b.set(0, b.upstream()); },
-                      .samples = clone_samples};
+                      .samples = clone_samples,
+                      .onnx = onnx_same<"Identity">};
 
 struct DeviceAttrs {
   Device device;
@@ -52,7 +54,8 @@ struct DeviceAttrs {
 void copy_between(const Tensor& to, const Tensor& from) {
   const int64_t bytes = from.numel() * size_of(from.dtype());
   const Device a = from.device(), b = to.device();
-  if (recording_somewhere()) [[unlikely]] recording::refuse("to", "moves values between devices");
+  if (recording_somewhere()) [[unlikely]]
+    recording::refuse("to", "moves values between devices");
   if (bytes == 0 || b.kind == DeviceKind::meta) return;
   if (a.kind == DeviceKind::meta) {
     throw DeviceError("to_device", "meta tensors have sizes only, no values to move; got " +
@@ -90,7 +93,8 @@ const OpRecord kToDevice{
           const Edge& e = b.node.edges()[0];
           b.set(0, to_device(b.upstream(), e.node.get()->outputs()[e.slot].device));
         },
-    .samples = to_device_samples};
+    .samples = to_device_samples,
+    .onnx = onnx_same<"Identity">};
 
 }  // namespace
 

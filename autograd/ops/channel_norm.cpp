@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/cast.h>
 #include <cutaway/autograd/ops/elementary.h>
 #include <cutaway/autograd/ops/norm.h>
@@ -283,6 +284,40 @@ void batch_norm_backward(Backward& b) {
   if (b.needs(2)) b.set(2, cast(sum(g, dims), b.input_dtype(2)));
 }
 
+// ---- as nodes of ONNX
+
+std::string onnx_channels(OnnxCall& c, int i, double otherwise, int64_t n) {
+  if (c.has(i)) return c.cast(i, c.type());
+  return c.constant(full({n}, otherwise, {.dtype = c.type()}));
+}
+void onnx_batch_norm(OnnxCall& c) {
+  const auto& a = c.attrs<ChannelNormAttrs>();
+  if (a.training) c.refuse("in training has no equivalent in ONNX; call eval() first");
+  const int64_t n = c.in().size(1);
+  c.result(c.node("BatchNormalization",
+                  {c.name(0), onnx_channels(c, 1, 1, n), onnx_channels(c, 2, 0, n),
+                   onnx_channels(c, 3, 0, n), onnx_channels(c, 4, 1, n)},
+                  {{"epsilon", a.eps}}));
+}
+// InstanceNormalization of groups as channels, then weight and bias of the real ones.
+void onnx_group_norm(OnnxCall& c) {
+  const auto& a = c.attrs<ChannelNormAttrs>();
+  const Opts opts{.dtype = c.type()};
+  const std::string groups = c.node("Reshape", {c.name(0), c.list({0, a.groups, -1})});
+  const std::string one = c.constant(ones({a.groups}, opts));
+  const std::string zero = c.constant(zeros({a.groups}, opts));
+  std::string y = c.node("InstanceNormalization", {groups, one, zero}, {{"epsilon", a.eps}});
+  y = c.node("Reshape", {y, c.list(c.in().sizes())});
+  Shape beside{c.in().size(1)};
+  for (int d = 2; d < c.in().dim(); ++d) beside.push_back(1);
+  const auto channels = [&](int i) {
+    return c.node("Reshape", {c.cast(i, c.type()), c.list(beside)});
+  };
+  if (c.has(1)) y = c.node("Mul", {y, channels(1)});
+  if (c.has(2)) y = c.node("Add", {y, channels(2)});
+  c.result(y);
+}
+
 const OpRecord kBatchNorm{
     .name = "batch_norm",
     .signature =
@@ -298,6 +333,7 @@ const OpRecord kBatchNorm{
     .backward = batch_norm_backward,
     .fast_backward = channel_norm_fast_backward,
     .samples = batch_norm_samples,
+    .onnx = onnx_batch_norm,
 };
 
 // ---- group_norm
@@ -356,6 +392,7 @@ const OpRecord kGroupNorm{
     .backward = group_norm_backward,
     .fast_backward = channel_norm_fast_backward,
     .samples = group_norm_samples,
+    .onnx = onnx_group_norm,
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include <cutaway/autograd/ops/elementwise.h>
+#include <cutaway/autograd/ops/elementwise_onnx.h>
 #include <cutaway/autograd/ops/pointwise_samples.h>
 #include <cutaway/core/math/half.h>
 
@@ -122,7 +122,7 @@ void forward_swapped(Call& c) {
 
 constexpr OpRecord relation_record(const char* name, const char* signature, const char* meaning,
                                    const char* formula, bool literal, void (*forward)(Call&),
-                                   void (*samples)(SampleList&)) {
+                                   void (*samples)(SampleList&), void (*onnx)(OnnxCall&)) {
   return {.name = name,
           .signature = signature,
           .meaning = meaning,
@@ -132,42 +132,53 @@ constexpr OpRecord relation_record(const char* name, const char* signature, cons
           .forward = forward,
           .no_gradient = kBooleanResult,
           .samples = samples,
+          .onnx = onnx,
           .file = __FILE__,
           .line = __LINE__};
 }
 
-const OpRecord kEq = relation_record("eq", "eq(a, b) → y", "Are elements equal?", "y = (a = b)",
-                                     false, forward<kernels::eq, Types::compare>, eq_samples);
-const OpRecord kNe = relation_record("ne", "ne(a, b) → y", "Do elements differ?", "y = (a ≠ b)",
-                                     false, forward<kernels::ne, Types::compare>, ne_samples);
-const OpRecord kLt = relation_record("lt", "lt(a, b) → y", "Are elements less?", "y = (a < b)",
-                                     false, forward<kernels::lt, Types::compare>, lt_samples);
+void onnx_ne(OnnxCall& c) {
+  const DType t = promote(c.in(0).dtype(), c.in(1).dtype());
+  c.result(c.node("Not", {c.node("Equal", {c.cast(0, t), c.cast(1, t)})}));
+}
+
+const OpRecord kEq =
+    relation_record("eq", "eq(a, b) → y", "Are elements equal?", "y = (a = b)", false,
+                    forward<kernels::eq, Types::compare>, eq_samples, onnx_compare<"Equal">);
+const OpRecord kNe =
+    relation_record("ne", "ne(a, b) → y", "Do elements differ?", "y = (a ≠ b)", false,
+                    forward<kernels::ne, Types::compare>, ne_samples, onnx_ne);
+const OpRecord kLt =
+    relation_record("lt", "lt(a, b) → y", "Are elements less?", "y = (a < b)", false,
+                    forward<kernels::lt, Types::compare>, lt_samples, onnx_compare<"Less">);
 const OpRecord kLe =
     relation_record("le", "le(a, b) → y", "Are elements less or equal?", "y = (a ≤ b)", false,
-                    forward<kernels::le, Types::compare>, le_samples);
-const OpRecord kGt = relation_record("gt", "gt(a, b) → y", "Are elements greater?", "y = (a > b)",
-                                     false, forward_swapped<kernels::lt>, gt_samples);
+                    forward<kernels::le, Types::compare>, le_samples, onnx_compare<"LessOrEqual">);
+const OpRecord kGt =
+    relation_record("gt", "gt(a, b) → y", "Are elements greater?", "y = (a > b)", false,
+                    forward_swapped<kernels::lt>, gt_samples, onnx_compare<"Greater">);
 const OpRecord kGe =
     relation_record("ge", "ge(a, b) → y", "Are elements greater or equal?", "y = (a ≥ b)", false,
-                    forward_swapped<kernels::le>, ge_samples);
-const OpRecord kEqScalar =
-    relation_record("eq_scalar", "eq(a, s) → y", "Are elements equal to a number?", "y = (a = s)",
-                    true, forward_compare_literal<Relation::eq>, eq_scalar_samples);
-const OpRecord kNeScalar =
-    relation_record("ne_scalar", "ne(a, s) → y", "Do elements differ from a number?", "y = (a ≠ s)",
-                    true, forward_compare_literal<Relation::ne>, ne_scalar_samples);
-const OpRecord kLtScalar =
-    relation_record("lt_scalar", "lt(a, s) → y", "Are elements less than a number?", "y = (a < s)",
-                    true, forward_compare_literal<Relation::lt>, lt_scalar_samples);
-const OpRecord kLeScalar =
-    relation_record("le_scalar", "le(a, s) → y", "Are elements at most a number?", "y = (a ≤ s)",
-                    true, forward_compare_literal<Relation::le>, le_scalar_samples);
-const OpRecord kGtScalar =
-    relation_record("gt_scalar", "gt(a, s) → y", "Are elements greater than a number?",
-                    "y = (a > s)", true, forward_compare_literal<Relation::gt>, gt_scalar_samples);
+                    forward_swapped<kernels::le>, ge_samples, onnx_compare<"GreaterOrEqual">);
+const OpRecord kEqScalar = relation_record(
+    "eq_scalar", "eq(a, s) → y", "Are elements equal to a number?", "y = (a = s)", true,
+    forward_compare_literal<Relation::eq>, eq_scalar_samples, onnx_compare_literal<"Equal">);
+const OpRecord kNeScalar = relation_record(
+    "ne_scalar", "ne(a, s) → y", "Do elements differ from a number?", "y = (a ≠ s)", true,
+    forward_compare_literal<Relation::ne>, ne_scalar_samples, onnx_compare_literal<"Equal", true>);
+const OpRecord kLtScalar = relation_record(
+    "lt_scalar", "lt(a, s) → y", "Are elements less than a number?", "y = (a < s)", true,
+    forward_compare_literal<Relation::lt>, lt_scalar_samples, onnx_compare_literal<"Less">);
+const OpRecord kLeScalar = relation_record(
+    "le_scalar", "le(a, s) → y", "Are elements at most a number?", "y = (a ≤ s)", true,
+    forward_compare_literal<Relation::le>, le_scalar_samples, onnx_compare_literal<"LessOrEqual">);
+const OpRecord kGtScalar = relation_record(
+    "gt_scalar", "gt(a, s) → y", "Are elements greater than a number?", "y = (a > s)", true,
+    forward_compare_literal<Relation::gt>, gt_scalar_samples, onnx_compare_literal<"Greater">);
 const OpRecord kGeScalar =
     relation_record("ge_scalar", "ge(a, s) → y", "Are elements at least a number?", "y = (a ≥ s)",
-                    true, forward_compare_literal<Relation::ge>, ge_scalar_samples);
+                    true, forward_compare_literal<Relation::ge>, ge_scalar_samples,
+                    onnx_compare_literal<"GreaterOrEqual">);
 
 }  // namespace
 

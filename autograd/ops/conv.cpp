@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/op.h>
 #include <cutaway/autograd/ops/conv_family.h>
 #include <cutaway/autograd/ops/pointwise.h>
@@ -215,6 +216,35 @@ void weight_grad_backward(Backward& b) {
   if (b.needs(1)) b.set(1, conv_forward_family(b.input(0), v, geometry));
 }
 
+// ---- as nodes of ONNX
+
+onnx::Attributes onnx_window(const ConvAttrs& a, const Shape& weight, const Shape& end) {
+  Shape pads = a.padding;
+  for (const int64_t n : end) pads.push_back(n);
+  return {{"kernel_shape", weight.slice(2, weight.rank())},
+          {"strides", a.stride},
+          {"dilations", a.dilation},
+          {"pads", pads},
+          {"group", a.groups}};
+}
+void onnx_conv(OnnxCall& c) {
+  const auto& a = c.attrs<ConvAttrs>();
+  c.result(c.node("Conv", {c.name(0), c.name(1), c.name(2)},
+                  onnx_window(a, c.in(1).sizes(), a.padding)));
+}
+void onnx_conv_transpose(OnnxCall& c) {
+  const auto& a = c.attrs<ConvAttrs>();
+  const Shape &x = c.in().sizes(), &w = c.in(1).sizes();
+  Shape extra;
+  for (int d = 0; d < a.stride.rank(); ++d) {
+    extra.push_back(a.x_sizes[2 + d] - ((x[2 + d] - 1) * a.stride[d] - 2 * a.padding[d] +
+                                        a.dilation[d] * (w[2 + d] - 1) + 1));
+  }
+  onnx::Attributes attributes = onnx_window(a, w, a.padding);
+  attributes.emplace_back("output_padding", extra);
+  c.result(c.node("ConvTranspose", {c.name(0), c.name(1)}, attributes));
+}
+
 const OpRecord kConv{
     .name = "conv",
     .signature = "conv{1,2,3}d(x, weight, bias?, {stride, padding, dilation, groups}) → y",
@@ -230,6 +260,7 @@ const OpRecord kConv{
         "dx = conv_input_grad(g, weight)   dweight = conv_weight_grad(x, g)   dbias = Σ g",
     .backward = conv_backward,
     .samples = conv_samples,
+    .onnx = onnx_conv,
 };
 
 const OpRecord kConvInputGrad{
@@ -246,6 +277,7 @@ const OpRecord kConvInputGrad{
     .backward_text = "dg = conv(v, weight)   dweight = conv_weight_grad(v, g)",
     .backward = input_grad_backward,
     .samples = conv_input_grad_samples,
+    .onnx = onnx_conv_transpose,
 };
 
 const OpRecord kConvWeightGrad{

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops.h>
 #include <cutaway/autograd/ops/index_tools.h>
 #include <cutaway/core/kernels/loss.h>
@@ -224,6 +225,18 @@ void fast_backward(Backward& b) {
   b.set(0, grad);
 }
 
+void onnx_loss(OnnxCall& c, const char* type) {
+  const auto& a = c.attrs<CrossEntropyAttrs>();
+  if (a.smoothing != 0 || soft(c.in(1)) || c.in().dim() < 2) {
+    c.refuse("has an equivalent in ONNX for class indices of a batch without smoothing only");
+  }
+  const char* reduction = a.reduction == Reduction::none   ? "none"
+                          : a.reduction == Reduction::mean ? "mean"
+                                                           : "sum";
+  c.result(c.node(type, {c.name(0), c.name(1), c.name(2)},
+                  {{"ignore_index", a.ignore_index}, {"reduction", reduction}}));
+}
+
 const OpRecord kCrossEntropy{
     .name = "cross_entropy",
     .signature =
@@ -238,6 +251,7 @@ const OpRecord kCrossEntropy{
     .backward = backward,
     .fast_backward = fast_backward,
     .samples = cross_entropy_samples,
+    .onnx = [](OnnxCall& c) { onnx_loss(c, "SoftmaxCrossEntropyLoss"); },
 };
 
 const OpRecord kNllLoss{
@@ -253,6 +267,7 @@ const OpRecord kNllLoss{
     .backward = backward,
     .fast_backward = fast_backward,
     .samples = nll_loss_samples,
+    .onnx = [](OnnxCall& c) { onnx_loss(c, "NegativeLogLikelihoodLoss"); },
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include <cutaway/autograd/ops/elementwise.h>
+#include <cutaway/autograd/ops/elementwise_onnx.h>
 #include <cutaway/autograd/ops/pointwise.h>
 #include <cutaway/autograd/ops/pointwise_samples.h>
 
@@ -10,6 +10,12 @@ namespace cutaway {
 namespace {
 
 // ---- exponentials and logarithms
+
+// sign(x) ⌊|x|⌋ in ONNX.
+std::string onnx_whole_part(OnnxCall& c) {
+  const std::string x = c.name(0);
+  return c.node("Mul", {c.node("Sign", {x}), c.node("Floor", {c.node("Abs", {x})})});
+}
 
 const OpRecord kExp{.name = "exp",
                     .signature = "exp(x) → y",
@@ -21,7 +27,8 @@ const OpRecord kExp{.name = "exp",
                     .forward = forward<kernels::exp, Types::floating>,
                     .backward_text = "dx = g ⊙ y",
                     .backward = [](Backward& b) { b.set(0, mul(b.upstream(), b.output())); },
-                    .samples = exp_samples};
+                    .samples = exp_samples,
+                    .onnx = onnx_map<"Exp">};
 
 const OpRecord kExp2{
     .name = "exp2",
@@ -34,7 +41,11 @@ const OpRecord kExp2{
     .forward = forward<kernels::exp2, Types::floating>,
     .backward_text = "dx = ln 2 · g ⊙ y",
     .backward = [](Backward& b) { b.set(0, mul(mul(b.upstream(), b.output()), M_LN2)); },
-    .samples = exp2_samples};
+    .samples = exp2_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          c.result(c.node("Pow", {c.number(2), c.cast(0, c.type())}));
+        }};
 
 const OpRecord kExpm1{
     .name = "expm1",
@@ -47,7 +58,11 @@ const OpRecord kExpm1{
     .forward = forward<kernels::expm1, Types::floating>,
     .backward_text = "dx = g ⊙ (y + 1)",
     .backward = [](Backward& b) { b.set(0, mul(b.upstream(), add(b.output(), 1))); },
-    .samples = expm1_samples};
+    .samples = expm1_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          c.result(c.node("Sub", {c.node("Exp", {c.cast(0, c.type())}), c.number(1)}));
+        }};
 
 const OpRecord kLog{.name = "log",
                     .signature = "log(x) → y",
@@ -59,7 +74,8 @@ const OpRecord kLog{.name = "log",
                     .forward = forward<kernels::log, Types::floating>,
                     .backward_text = "dx = g / x",
                     .backward = [](Backward& b) { b.set(0, div(b.upstream(), b.input(0))); },
-                    .samples = log_samples};
+                    .samples = log_samples,
+                    .onnx = onnx_map<"Log">};
 
 const OpRecord kLog2{
     .name = "log2",
@@ -72,7 +88,8 @@ const OpRecord kLog2{
     .forward = forward<kernels::log2, Types::floating>,
     .backward_text = "dx = g / (x ln 2)",
     .backward = [](Backward& b) { b.set(0, div(b.upstream(), mul(b.input(0), M_LN2))); },
-    .samples = log2_samples};
+    .samples = log2_samples,
+    .onnx = [](OnnxCall& c) { onnx_scaled(c, "Log", 1 / std::log(2.0)); }};
 
 const OpRecord kLog10{
     .name = "log10",
@@ -85,7 +102,8 @@ const OpRecord kLog10{
     .forward = forward<kernels::log10, Types::floating>,
     .backward_text = "dx = g / (x ln 10)",
     .backward = [](Backward& b) { b.set(0, div(b.upstream(), mul(b.input(0), M_LN10))); },
-    .samples = log10_samples};
+    .samples = log10_samples,
+    .onnx = [](OnnxCall& c) { onnx_scaled(c, "Log", 1 / std::log(10.0)); }};
 
 const OpRecord kLog1p{
     .name = "log1p",
@@ -98,7 +116,11 @@ const OpRecord kLog1p{
     .forward = forward<kernels::log1p, Types::floating>,
     .backward_text = "dx = g / (1 + x)",
     .backward = [](Backward& b) { b.set(0, div(b.upstream(), add(b.input(0), 1))); },
-    .samples = log1p_samples};
+    .samples = log1p_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          c.result(c.node("Log", {c.node("Add", {c.cast(0, c.type()), c.number(1)})}));
+        }};
 
 // ---- roots
 
@@ -112,7 +134,8 @@ const OpRecord kSqrt{
     .forward = forward<kernels::sqrt, Types::floating>,
     .backward_text = "dx = g / (2 y)",
     .backward = [](Backward& b) { b.set(0, div(b.upstream(), mul(b.output(), 2))); },
-    .samples = sqrt_samples};
+    .samples = sqrt_samples,
+    .onnx = onnx_map<"Sqrt">};
 
 const OpRecord kRsqrt{.name = "rsqrt",
                       .signature = "rsqrt(x) → y",
@@ -128,7 +151,11 @@ const OpRecord kRsqrt{.name = "rsqrt",
                             const Tensor y = b.output();
                             b.set(0, mul(mul(b.upstream(), mul(square(y), y)), -0.5));
                           },
-                      .samples = rsqrt_samples};
+                      .samples = rsqrt_samples,
+                      .onnx =
+                          [](OnnxCall& c) {
+                            c.result(c.node("Reciprocal", {c.node("Sqrt", {c.cast(0, c.type())})}));
+                          }};
 
 // ---- circular functions
 
@@ -141,7 +168,8 @@ const OpRecord kSin{.name = "sin",
                     .forward = forward<kernels::sin, Types::floating>,
                     .backward_text = "dx = g ⊙ cos x",
                     .backward = [](Backward& b) { b.set(0, mul(b.upstream(), cos(b.input(0)))); },
-                    .samples = sin_samples};
+                    .samples = sin_samples,
+                    .onnx = onnx_map<"Sin">};
 
 const OpRecord kCos{
     .name = "cos",
@@ -153,7 +181,8 @@ const OpRecord kCos{
     .forward = forward<kernels::cos, Types::floating>,
     .backward_text = "dx = −g ⊙ sin x",
     .backward = [](Backward& b) { b.set(0, neg(mul(b.upstream(), sin(b.input(0))))); },
-    .samples = cos_samples};
+    .samples = cos_samples,
+    .onnx = onnx_map<"Cos">};
 
 const OpRecord kTan{
     .name = "tan",
@@ -166,7 +195,8 @@ const OpRecord kTan{
     .forward = forward<kernels::tan, Types::floating>,
     .backward_text = "dx = g ⊙ (1 + y²)",
     .backward = [](Backward& b) { b.set(0, mul(b.upstream(), add(square(b.output()), 1))); },
-    .samples = tan_samples};
+    .samples = tan_samples,
+    .onnx = onnx_map<"Tan">};
 
 const OpRecord kAsin{
     .name = "asin",
@@ -179,7 +209,8 @@ const OpRecord kAsin{
     .forward = forward<kernels::asin, Types::floating>,
     .backward_text = "dx = g / √(1 − x²)",
     .backward = [](Backward& b) { b.set(0, mul(b.upstream(), rsqrt(sub(1, square(b.input(0)))))); },
-    .samples = asin_samples};
+    .samples = asin_samples,
+    .onnx = onnx_map<"Asin">};
 
 const OpRecord kAcos{
     .name = "acos",
@@ -193,7 +224,8 @@ const OpRecord kAcos{
     .backward_text = "dx = −g / √(1 − x²)",
     .backward =
         [](Backward& b) { b.set(0, neg(mul(b.upstream(), rsqrt(sub(1, square(b.input(0))))))); },
-    .samples = acos_samples};
+    .samples = acos_samples,
+    .onnx = onnx_map<"Acos">};
 
 const OpRecord kAtan{
     .name = "atan",
@@ -206,7 +238,8 @@ const OpRecord kAtan{
     .forward = forward<kernels::atan, Types::floating>,
     .backward_text = "dx = g / (1 + x²)",
     .backward = [](Backward& b) { b.set(0, div(b.upstream(), add(square(b.input(0)), 1))); },
-    .samples = atan_samples};
+    .samples = atan_samples,
+    .onnx = onnx_map<"Atan">};
 
 // ---- hyperbolic functions
 
@@ -220,7 +253,8 @@ const OpRecord kSinh{.name = "sinh",
                      .forward = forward<kernels::sinh, Types::floating>,
                      .backward_text = "dx = g ⊙ cosh x",
                      .backward = [](Backward& b) { b.set(0, mul(b.upstream(), cosh(b.input(0)))); },
-                     .samples = sinh_samples};
+                     .samples = sinh_samples,
+                     .onnx = onnx_map<"Sinh">};
 
 const OpRecord kCosh{.name = "cosh",
                      .signature = "cosh(x) → y",
@@ -232,7 +266,8 @@ const OpRecord kCosh{.name = "cosh",
                      .forward = forward<kernels::cosh, Types::floating>,
                      .backward_text = "dx = g ⊙ sinh x",
                      .backward = [](Backward& b) { b.set(0, mul(b.upstream(), sinh(b.input(0)))); },
-                     .samples = cosh_samples};
+                     .samples = cosh_samples,
+                     .onnx = onnx_map<"Cosh">};
 
 const OpRecord kTanh{
     .name = "tanh",
@@ -245,7 +280,8 @@ const OpRecord kTanh{
     .backward_text = "dx = g ⊙ (1 − y²)",
     .backward = [](Backward& b) { b.set(0, mul(b.upstream(), sub(1, square(b.output())))); },
     .fast_backward = fast_from_output<kernels::tanh_grad>,
-    .samples = tanh_samples};
+    .samples = tanh_samples,
+    .onnx = onnx_map<"Tanh">};
 
 const OpRecord kAsinh{
     .name = "asinh",
@@ -258,7 +294,8 @@ const OpRecord kAsinh{
     .forward = forward<kernels::asinh, Types::floating>,
     .backward_text = "dx = g / √(1 + x²)",
     .backward = [](Backward& b) { b.set(0, mul(b.upstream(), rsqrt(add(square(b.input(0)), 1)))); },
-    .samples = asinh_samples};
+    .samples = asinh_samples,
+    .onnx = onnx_map<"Asinh">};
 
 const OpRecord kAcosh{
     .name = "acosh",
@@ -271,7 +308,8 @@ const OpRecord kAcosh{
     .forward = forward<kernels::acosh, Types::floating>,
     .backward_text = "dx = g / √(x² − 1)",
     .backward = [](Backward& b) { b.set(0, mul(b.upstream(), rsqrt(sub(square(b.input(0)), 1)))); },
-    .samples = acosh_samples};
+    .samples = acosh_samples,
+    .onnx = onnx_map<"Acosh">};
 
 const OpRecord kAtanh{
     .name = "atanh",
@@ -284,7 +322,8 @@ const OpRecord kAtanh{
     .forward = forward<kernels::atanh, Types::floating>,
     .backward_text = "dx = g / (1 − x²)",
     .backward = [](Backward& b) { b.set(0, div(b.upstream(), sub(1, square(b.input(0))))); },
-    .samples = atanh_samples};
+    .samples = atanh_samples,
+    .onnx = onnx_map<"Atanh">};
 
 const OpRecord kSigmoid{.name = "sigmoid",
                         .signature = "sigmoid(x) → y",
@@ -300,7 +339,8 @@ const OpRecord kSigmoid{.name = "sigmoid",
                               b.set(0, mul(b.upstream(), mul(y, sub(1, y))));
                             },
                         .fast_backward = fast_from_output<kernels::sigmoid_grad>,
-                        .samples = sigmoid_samples};
+                        .samples = sigmoid_samples,
+                        .onnx = onnx_map<"Sigmoid">};
 
 // ---- rounding
 
@@ -321,7 +361,8 @@ const OpRecord kFloor{.name = "floor",
                       .forward = forward_rounding<kernels::floor>,
                       .backward_text = kStep,
                       .backward = zero_backward,
-                      .samples = floor_samples};
+                      .samples = floor_samples,
+                      .onnx = onnx_map<"Floor">};
 
 const OpRecord kCeil{.name = "ceil",
                      .signature = "ceil(x) → y",
@@ -332,7 +373,8 @@ const OpRecord kCeil{.name = "ceil",
                      .forward = forward_rounding<kernels::ceil>,
                      .backward_text = kStep,
                      .backward = zero_backward,
-                     .samples = ceil_samples};
+                     .samples = ceil_samples,
+                     .onnx = onnx_map<"Ceil">};
 
 const OpRecord kRound{.name = "round",
                       .signature = "round(x) → y",
@@ -343,7 +385,8 @@ const OpRecord kRound{.name = "round",
                       .forward = forward_rounding<kernels::round>,
                       .backward_text = kStep,
                       .backward = zero_backward,
-                      .samples = round_samples};
+                      .samples = round_samples,
+                      .onnx = onnx_map<"Round">};
 
 const OpRecord kTrunc{.name = "trunc",
                       .signature = "trunc(x) → y",
@@ -354,7 +397,8 @@ const OpRecord kTrunc{.name = "trunc",
                       .forward = forward_rounding<kernels::trunc>,
                       .backward_text = kStep,
                       .backward = zero_backward,
-                      .samples = trunc_samples};
+                      .samples = trunc_samples,
+                      .onnx = [](OnnxCall& c) { c.result(onnx_whole_part(c)); }};
 
 const OpRecord kFrac{.name = "frac",
                      .signature = "frac(x) → y",
@@ -364,7 +408,11 @@ const OpRecord kFrac{.name = "frac",
                      .forward = forward<kernels::frac, Types::floating>,
                      .backward_text = "dx = g",
                      .backward = [](Backward& b) { b.set(0, b.upstream()); },
-                     .samples = frac_samples};
+                     .samples = frac_samples,
+                     .onnx =
+                         [](OnnxCall& c) {
+                           c.result(c.node("Sub", {c.name(0), onnx_whole_part(c)}));
+                         }};
 
 }  // namespace
 

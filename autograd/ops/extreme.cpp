@@ -39,6 +39,18 @@ void shared_backward(Backward& b) {
   b.set(0, hit * (g / sum(hit, mask_dims(mask), {.keepdim = true})));
 }
 
+// Result i is where the extreme stands.
+void onnx_position(OnnxCall& c, const char* type, int i) {
+  const auto& a = c.attrs<ReduceAttrs>();
+  if (a.all && c.in().dim() != 1) {
+    if (a.keepdim) c.refuse("keeps no dimensions of all elements in ONNX");
+    const std::string flat = c.node("Reshape", {c.name(0), c.list({-1})});
+    return c.result(i, c.node(type, {flat}, {{"axis", 0}, {"keepdims", 0}}));
+  }
+  const int64_t axis = a.all ? 0 : c.dim(a.dims[0]);
+  c.result(i, c.node(type, {c.name(0)}, {{"axis", axis}, {"keepdims", int(a.keepdim)}}));
+}
+
 const OpRecord kAmax{
     .name = "amax",
     .signature = "amax(x, dims?, {keepdim}) → y",
@@ -52,6 +64,7 @@ const OpRecord kAmax{
     .backward_text = "dx = g / m where x = y, m the number of such x; 0 elsewhere",
     .backward = shared_backward,
     .samples = amax_samples,
+    .onnx = [](OnnxCall& c) { onnx_reduce(c, "ReduceMax", c.type()); },
 };
 const OpRecord kAmin{
     .name = "amin",
@@ -66,6 +79,7 @@ const OpRecord kAmin{
     .backward_text = "dx = g / m where x = y, m the number of such x; 0 elsewhere",
     .backward = shared_backward,
     .samples = amin_samples,
+    .onnx = [](OnnxCall& c) { onnx_reduce(c, "ReduceMin", c.type()); },
 };
 
 // ---- value and index along one dimension
@@ -115,6 +129,11 @@ const OpRecord kMax{
     .backward_text = "dx_i = g where i = indices, 0 elsewhere",
     .backward = pair_backward,
     .samples = max_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          onnx_reduce(c, "ReduceMax", c.type());
+          onnx_position(c, "ArgMax", 1);
+        },
 };
 const OpRecord kMin{
     .name = "min",
@@ -129,6 +148,11 @@ const OpRecord kMin{
     .backward_text = "dx_i = g where i = indices, 0 elsewhere",
     .backward = pair_backward,
     .samples = min_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          onnx_reduce(c, "ReduceMin", c.type());
+          onnx_position(c, "ArgMin", 1);
+        },
 };
 
 void arg_forward(Call& c, Kernel<ReduceArgs>& kernel) {
@@ -155,6 +179,7 @@ const OpRecord kArgmax{
     .forward = [](Call& c) { arg_forward(c, kernels::amax); },
     .no_gradient = "the result is an index",
     .samples = argmax_samples,
+    .onnx = [](OnnxCall& c) { onnx_position(c, "ArgMax", 0); },
 };
 const OpRecord kArgmin{
     .name = "argmin",
@@ -166,6 +191,7 @@ const OpRecord kArgmin{
     .forward = [](Call& c) { arg_forward(c, kernels::amin); },
     .no_gradient = "the result is an index",
     .samples = argmin_samples,
+    .onnx = [](OnnxCall& c) { onnx_position(c, "ArgMin", 0); },
 };
 
 // ---- median

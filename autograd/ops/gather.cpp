@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/compare.h>
 #include <cutaway/autograd/ops/index.h>
 #include <cutaway/autograd/ops/index_tools.h>
@@ -221,29 +222,43 @@ void bincount_forward(Call& c) {
   kernels::reduce_rows(x.device(), DType::i64, r);
 }
 
-const OpRecord kGather{.name = "gather",
-                       .signature = "gather(x, dim, index) → y",
-                       .meaning = "Reads x at an index along one dimension.",
-                       .formula = "y[…, i, …] = x[…, index[…, i, …], …]",
-                       .shapes = "x [..., n, ...]   index [..., k, ...]   y as index",
-                       .dtypes = kAllTypes,
-                       .save_inputs = 0b10,
-                       .forward = gather_forward,
-                       .backward_text = "dx = scatter_add(0, dim, index, g)",
-                       .backward = gather_backward,
-                       .samples = gather_samples};
+int64_t onnx_axis(OnnxCall& c) {
+  const auto& a = c.attrs<IndexAttrs>();
+  if (a.skip) c.refuse("skips indices, which ONNX cannot");
+  return c.dim(a.dim);
+}
 
-const OpRecord kIndexSelect{.name = "index_select",
-                            .signature = "index_select(x, dim, index) → y",
-                            .meaning = "Slices of one dimension in the order of an index.",
-                            .formula = "y[…, k, …] = x[…, index[k], …]",
-                            .shapes = "x [..., n, ...]   index [K]   y [..., K, ...]",
-                            .dtypes = kAllTypes,
-                            .save_inputs = 0b10,
-                            .forward = index_select_forward,
-                            .backward_text = "dx = index_add(0, dim, index, g)",
-                            .backward = index_select_backward,
-                            .samples = index_select_samples};
+const OpRecord kGather{
+    .name = "gather",
+    .signature = "gather(x, dim, index) → y",
+    .meaning = "Reads x at an index along one dimension.",
+    .formula = "y[…, i, …] = x[…, index[…, i, …], …]",
+    .shapes = "x [..., n, ...]   index [..., k, ...]   y as index",
+    .dtypes = kAllTypes,
+    .save_inputs = 0b10,
+    .forward = gather_forward,
+    .backward_text = "dx = scatter_add(0, dim, index, g)",
+    .backward = gather_backward,
+    .samples = gather_samples,
+    .onnx = [](OnnxCall& c) {
+      c.result(c.node("GatherElements", {c.name(0), c.name(1)}, {{"axis", onnx_axis(c)}}));
+    }};
+
+const OpRecord kIndexSelect{
+    .name = "index_select",
+    .signature = "index_select(x, dim, index) → y",
+    .meaning = "Slices of one dimension in the order of an index.",
+    .formula = "y[…, k, …] = x[…, index[k], …]",
+    .shapes = "x [..., n, ...]   index [K]   y [..., K, ...]",
+    .dtypes = kAllTypes,
+    .save_inputs = 0b10,
+    .forward = index_select_forward,
+    .backward_text = "dx = index_add(0, dim, index, g)",
+    .backward = index_select_backward,
+    .samples = index_select_samples,
+    .onnx = [](OnnxCall& c) {
+      c.result(c.node("Gather", {c.name(0), c.name(1)}, {{"axis", onnx_axis(c)}}));
+    }};
 
 const OpRecord kEmbedding{
     .name = "embedding",
@@ -256,7 +271,10 @@ const OpRecord kEmbedding{
     .forward = embedding_forward,
     .backward_text = "dweight[v] = Σ g over the places of v; 0 for padding_idx",
     .backward = embedding_backward,
-    .samples = embedding_samples};
+    .samples = embedding_samples,
+    .onnx = [](OnnxCall& c) {
+      c.result(c.node("Gather", {c.name(0), c.name(1)}, {{"axis", 0}}));
+    }};
 
 const OpRecord kOneHot{.name = "one_hot",
                        .signature = "one_hot(ids, classes = -1, dtype = i64) → y",
@@ -266,7 +284,13 @@ const OpRecord kOneHot{.name = "one_hot",
                        .dtypes = kIntegers,
                        .forward = one_hot_forward,
                        .no_gradient = "ids are integers",
-                       .samples = one_hot_samples};
+                       .samples = one_hot_samples,
+                       .onnx = [](OnnxCall& c) {
+                         const std::string classes =
+                             c.constant(scalar_tensor(c.out().size(-1), {.dtype = DType::i64}));
+                         const std::string values = c.constant(tensor({0, 1}, {.dtype = c.type()}));
+                         c.result(c.node("OneHot", {c.name(0), classes, values}, {{"axis", -1}}));
+                       }};
 
 const OpRecord kBincount{.name = "bincount",
                          .signature = "bincount(x, least = 0) → y",

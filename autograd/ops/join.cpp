@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <cutaway/autograd/node.h>
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/arrange.h>
 #include <cutaway/autograd/ops/shape.h>
 #include <cutaway/core/error.h>
@@ -178,6 +179,40 @@ void unbind_forward(Call& c) {
 
 void unbind_backward(Backward& b) { b.set(0, stack(upstreams_of(b), b.attrs<DimAttrs>().dim)); }
 
+// ---- as nodes of ONNX
+
+void onnx_cat(OnnxCall& c) {
+  const int64_t d = c.attrs<DimAttrs>().dim;
+  std::vector<std::string> in;
+  for (int i = 0; i < c.inputs(); ++i) {
+    if (c.in(i).dim() == c.out().dim()) in.push_back(c.cast(i, c.type()));
+  }
+  c.result(c.node("Concat", in, {{"axis", d < 0 ? d + c.out().dim() : d}}));
+}
+void onnx_stack(OnnxCall& c) {
+  const int64_t d = c.attrs<DimAttrs>().dim, axis = d < 0 ? d + c.out().dim() : d;
+  std::vector<std::string> in;
+  for (int i = 0; i < c.inputs(); ++i) {
+    in.push_back(c.node("Unsqueeze", {c.cast(i, c.type()), c.list({axis})}));
+  }
+  c.result(c.node("Concat", in, {{"axis", axis}}));
+}
+void onnx_split(OnnxCall& c) {
+  const int64_t axis = c.dim(c.attrs<DimAttrs>().dim);
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < c.outputs(); ++i) sizes.push_back(c.out(i).size(axis));
+  const auto parts =
+      c.nodes("Split", {c.name(0), c.constant(index_tensor(sizes))}, c.outputs(), {{"axis", axis}});
+  for (int i = 0; i < c.outputs(); ++i) c.result(i, parts[size_t(i)]);
+}
+void onnx_unbind(OnnxCall& c) {
+  const int64_t axis = c.dim(c.attrs<DimAttrs>().dim);
+  for (int64_t i = 0; i < c.outputs(); ++i) {
+    const std::string index = c.constant(scalar_tensor(i, {.dtype = DType::i64}));
+    c.result(int(i), c.node("Gather", {c.name(0), index}, {{"axis", axis}}));
+  }
+}
+
 const OpRecord kCat{.name = "cat",
                     .signature = "cat(tensors, dim = 0) → y",
                     .meaning = "Joins tensors along one dimension.",
@@ -187,7 +222,8 @@ const OpRecord kCat{.name = "cat",
                     .forward = cat_forward,
                     .backward_text = "dx_i = the i-th part of g",
                     .backward = cat_backward,
-                    .samples = cat_samples};
+                    .samples = cat_samples,
+                    .onnx = onnx_cat};
 
 const OpRecord kStack{.name = "stack",
                       .signature = "stack(tensors, dim = 0) → y",
@@ -198,7 +234,8 @@ const OpRecord kStack{.name = "stack",
                       .forward = stack_forward,
                       .backward_text = "dx_i = select(g, dim, i)",
                       .backward = stack_backward,
-                      .samples = stack_samples};
+                      .samples = stack_samples,
+                      .onnx = onnx_stack};
 
 const OpRecord kSplit{.name = "split",
                       .signature = "split(x, size, dim = 0) → pieces",
@@ -210,7 +247,8 @@ const OpRecord kSplit{.name = "split",
                       .forward = split_forward,
                       .backward_text = "dx = cat(g_0, g_1, …)",
                       .backward = split_backward,
-                      .samples = split_samples};
+                      .samples = split_samples,
+                      .onnx = onnx_split};
 
 const OpRecord kUnbind{.name = "unbind",
                        .signature = "unbind(x, dim = 0) → slices",
@@ -222,7 +260,8 @@ const OpRecord kUnbind{.name = "unbind",
                        .forward = unbind_forward,
                        .backward_text = "dx = stack(g_0, g_1, …)",
                        .backward = unbind_backward,
-                       .samples = unbind_samples};
+                       .samples = unbind_samples,
+                       .onnx = onnx_unbind};
 
 void require_some(const char* op, const Tensors& tensors, const char* what) {
   if (tensors.empty())

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/linalg_checks.h>
 #include <cutaway/autograd/ops/matmul.h>
 #include <cutaway/autograd/ops/pointwise.h>
@@ -353,6 +354,7 @@ const OpRecord kDet{
     .backward = det_backward,
     .fast_backward = det_fast_backward,
     .samples = det_samples,
+    .onnx = onnx_same<"Det">,
 };
 
 // ---- slogdet

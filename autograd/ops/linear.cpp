@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/matmul_args.h>
 #include <cutaway/autograd/ops/pointwise.h>
 #include <cutaway/core/error.h>
@@ -109,6 +110,16 @@ void linear_fast_backward(Backward& b) {
   }
 }
 
+// Gemm for matrices, else MatMul with the transposed weight.
+void onnx_linear(OnnxCall& c) {
+  if (c.in().dim() == 2) {
+    return c.result(c.node("Gemm", {c.name(0), c.name(1), c.name(2)}, {{"transB", 1}}));
+  }
+  const std::string w = c.node("Transpose", {c.name(1)}, {{"perm", Shape{1, 0}}});
+  const std::string y = c.node("MatMul", {c.name(0), w});
+  c.result(c.has(2) ? c.node("Add", {y, c.name(2)}) : y);
+}
+
 const OpRecord kLinear{
     .name = "linear",
     .signature = "linear(x, weight, bias?) → y",
@@ -124,6 +135,7 @@ const OpRecord kLinear{
     .backward = linear_backward,
     .fast_backward = linear_fast_backward,
     .samples = linear_samples,
+    .onnx = onnx_linear,
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #include <cutaway/autograd/ops/compare.h>
-#include <cutaway/autograd/ops/elementwise.h>
+#include <cutaway/autograd/ops/elementwise_onnx.h>
 #include <cutaway/autograd/ops/pointwise_samples.h>
 
 namespace cutaway {
@@ -13,7 +13,8 @@ const OpRecord kLogicalAnd{.name = "logical_and",
                            .dtypes = kAllTypes,
                            .forward = forward<kernels::logical_and, Types::compare>,
                            .no_gradient = kBooleanResult,
-                           .samples = logical_and_samples};
+                           .samples = logical_and_samples,
+                           .onnx = onnx_logic<"And">};
 const OpRecord kLogicalOr{.name = "logical_or",
                           .signature = "logical_or(a, b) → y",
                           .meaning = "Is one of the elements true, that is not 0?",
@@ -22,7 +23,8 @@ const OpRecord kLogicalOr{.name = "logical_or",
                           .dtypes = kAllTypes,
                           .forward = forward<kernels::logical_or, Types::compare>,
                           .no_gradient = kBooleanResult,
-                          .samples = logical_or_samples};
+                          .samples = logical_or_samples,
+                          .onnx = onnx_logic<"Or">};
 const OpRecord kLogicalXor{.name = "logical_xor",
                            .signature = "logical_xor(a, b) → y",
                            .meaning = "Is exactly one of the elements true, that is not 0?",
@@ -31,7 +33,8 @@ const OpRecord kLogicalXor{.name = "logical_xor",
                            .dtypes = kAllTypes,
                            .forward = forward<kernels::logical_xor, Types::compare>,
                            .no_gradient = kBooleanResult,
-                           .samples = logical_xor_samples};
+                           .samples = logical_xor_samples,
+                           .onnx = onnx_logic<"Xor">};
 const OpRecord kLogicalNot{.name = "logical_not",
                            .signature = "logical_not(x) → y",
                            .meaning = "Is an element false, that is 0?",
@@ -40,7 +43,8 @@ const OpRecord kLogicalNot{.name = "logical_not",
                            .dtypes = kAllTypes,
                            .forward = forward<kernels::logical_not, Types::compare>,
                            .no_gradient = kBooleanResult,
-                           .samples = logical_not_samples};
+                           .samples = logical_not_samples,
+                           .onnx = onnx_logic<"Not">};
 
 // Integers and booleans are finite.
 template <PointwiseKernel& kKernel, bool kForIntegers>
@@ -58,7 +62,8 @@ const OpRecord kIsNan{.name = "isnan",
                       .dtypes = kAllTypes,
                       .forward = forward_test<kernels::isnan, false>,
                       .no_gradient = kBooleanResult,
-                      .samples = isnan_samples};
+                      .samples = isnan_samples,
+                      .onnx = onnx_same<"IsNaN">};
 const OpRecord kIsInf{.name = "isinf",
                       .signature = "isinf(x) → y",
                       .meaning = "Is an element infinite?",
@@ -67,16 +72,22 @@ const OpRecord kIsInf{.name = "isinf",
                       .dtypes = kAllTypes,
                       .forward = forward_test<kernels::isinf, false>,
                       .no_gradient = kBooleanResult,
-                      .samples = isinf_samples};
-const OpRecord kIsFinite{.name = "isfinite",
-                         .signature = "isfinite(x) → y",
-                         .meaning = "Is an element neither infinite nor NaN?",
-                         .formula = "y = (|x| < ∞)",
-                         .shapes = kSameShape,
-                         .dtypes = kAllTypes,
-                         .forward = forward_test<kernels::isfinite, true>,
-                         .no_gradient = kBooleanResult,
-                         .samples = isfinite_samples};
+                      .samples = isinf_samples,
+                      .onnx = onnx_same<"IsInf">};
+const OpRecord kIsFinite{
+    .name = "isfinite",
+    .signature = "isfinite(x) → y",
+    .meaning = "Is an element neither infinite nor NaN?",
+    .formula = "y = (|x| < ∞)",
+    .shapes = kSameShape,
+    .dtypes = kAllTypes,
+    .forward = forward_test<kernels::isfinite, true>,
+    .no_gradient = kBooleanResult,
+    .samples = isfinite_samples,
+    .onnx = [](OnnxCall& c) {
+      const std::string x = c.name(0);
+      c.result(c.node("Not", {c.node("Or", {c.node("IsNaN", {x}), c.node("IsInf", {x})})}));
+    }};
 
 constexpr const char* kIntegerResult = "integers have no gradients";
 constexpr DTypeSet kBits = kIntegers | kBoolOnly;

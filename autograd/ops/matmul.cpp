@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/matmul_args.h>
 #include <cutaway/autograd/ops/pointwise.h>
 #include <cutaway/core/error.h>
@@ -214,6 +215,23 @@ void matmul_backward(Backward& b) {
   matmul_gradients(b, b.attrs<MatmulOptions>(), 0, b.upstream());
 }
 
+// ---- as nodes of ONNX
+
+std::string onnx_transposed(OnnxCall& c, int i, bool wanted) {
+  const int rank = c.in(i).dim();
+  if (!wanted || rank < 2) return c.name(i);
+  Shape order;
+  for (int d = 0; d < rank; ++d) order.push_back(d);
+  std::swap(order[rank - 1], order[rank - 2]);
+  return c.node("Transpose", {c.name(i)}, {{"perm", order}});
+}
+void onnx_matmul(OnnxCall& c) {
+  const auto& o = c.attrs<MatmulOptions>();
+  if (o.sum_batch) c.refuse("has no equivalent in ONNX with sum_batch");
+  c.result(c.node("MatMul",
+                  {onnx_transposed(c, 0, o.transpose_a), onnx_transposed(c, 1, o.transpose_b)}));
+}
+
 const OpRecord kMatmul{
     .name = "matmul",
     .signature = "matmul(a, b, {transpose_a, transpose_b, sum_batch}) → y",
@@ -228,6 +246,7 @@ const OpRecord kMatmul{
     .backward_text = "da = g bᵀ,  db = aᵀ g",
     .backward = matmul_backward,
     .samples = matmul_samples,
+    .onnx = onnx_matmul,
 };
 
 [[noreturn, gnu::cold]] void throw_rank(const char* op, const char* rule, const Tensor& a,
@@ -287,6 +306,12 @@ const OpRecord kAddmm{
     .backward_text = "dc = beta · g,  da = alpha · g bᵀ,  db = alpha · aᵀ g",
     .backward = addmm_backward,
     .samples = addmm_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          const auto& o = c.attrs<AddmmOptions>();
+          c.result(c.node("Gemm", {c.name(1), c.name(2), c.name(0)},
+                          {{"alpha", o.alpha}, {"beta", o.beta}}));
+        },
 };
 
 const OpRecord kBaddbmm{
@@ -302,6 +327,13 @@ const OpRecord kBaddbmm{
     .backward_text = "dc = beta · g,  da = alpha · g bᵀ,  db = alpha · aᵀ g",
     .backward = addmm_backward,
     .samples = baddbmm_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          const auto& o = c.attrs<AddmmOptions>();
+          const std::string y =
+              c.node("Mul", {c.node("MatMul", {c.name(1), c.name(2)}), c.number(o.alpha)});
+          c.result(c.node("Add", {y, c.node("Mul", {c.name(0), c.number(o.beta)})}));
+        },
 };
 
 // A vector operand: as a row or a column, and out of the result again.

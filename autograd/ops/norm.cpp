@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/elementary.h>
 #include <cutaway/autograd/ops/pointwise.h>
 #include <cutaway/autograd/ops/reduce.h>
@@ -127,6 +128,28 @@ void row_norm_backward(Backward& b, bool centered) {
   if (b.num_inputs() > 2 && b.needs(2)) b.set(2, g);
 }
 
+// ---- as nodes of ONNX
+
+void onnx_layer_norm(OnnxCall& c) {
+  const auto& a = c.attrs<RowNormAttrs>();
+  const Shape& x = c.in().sizes();
+  const Shape rows = x.slice(x.rank() - a.dims, x.rank());
+  const std::string w = c.has(1) ? c.name(1) : c.constant(ones(rows, {.dtype = c.type()}));
+  c.result(c.node("LayerNormalization", {c.name(0), w, c.name(2)},
+                  {{"axis", -a.dims}, {"epsilon", a.eps}}));
+}
+void onnx_rms_norm(OnnxCall& c) {
+  const auto& a = c.attrs<RowNormAttrs>();
+  Shape axes;
+  for (int d = a.dims; d > 0; --d) axes.push_back(-d);
+  const std::string x = c.name(0);
+  const std::string mean =
+      c.node("ReduceMean", {c.node("Mul", {x, x})}, {{"axes", axes}, {"keepdims", 1}});
+  const std::string root = c.node("Sqrt", {c.node("Add", {mean, c.number(a.eps)})});
+  const std::string y = c.node("Div", {x, root});
+  c.result(c.has(1) ? c.node("Mul", {y, c.name(1)}) : y);
+}
+
 const OpRecord kLayerNorm{
     .name = "layer_norm",
     .signature = "layer_norm(x, normalized, weight?, bias?, {eps}) → y",
@@ -141,6 +164,7 @@ const OpRecord kLayerNorm{
     .backward = [](Backward& b) { row_norm_backward(b, true); },
     .fast_backward = [](Backward& b) { row_norm_fast_backward(b, true); },
     .samples = layer_norm_samples,
+    .onnx = onnx_layer_norm,
 };
 
 const OpRecord kRmsNorm{
@@ -156,6 +180,7 @@ const OpRecord kRmsNorm{
     .backward = [](Backward& b) { row_norm_backward(b, false); },
     .fast_backward = [](Backward& b) { row_norm_fast_backward(b, false); },
     .samples = rms_norm_samples,
+    .onnx = onnx_rms_norm,
 };
 
 RowNormAttrs row_attrs(const char* op, const Tensor& x, const Shape& normalized, double eps) {

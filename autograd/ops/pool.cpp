@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/op.h>
 #include <cutaway/autograd/ops/index_tools.h>
 #include <cutaway/autograd/ops/shape.h>
@@ -226,6 +227,43 @@ void avg_pool_grad_backward(Backward& b) {
   b.set(0, run(kAvgPool, {b.upstream()}, b.attrs<PoolAttrs>()));
 }
 
+// ---- as nodes of ONNX
+
+void onnx_pool(OnnxCall& c, bool max) {
+  PoolAttrs a = c.attrs<PoolAttrs>();
+  const int n = a.in.rank();
+  if (a.divisor != 0) c.refuse("has no equivalent in ONNX with another divisor");
+  if (a.adaptive) {
+    a.padding = Shape::filled(n, 0);
+    a.dilation = Shape::filled(n, 1);
+    for (int d = 0; d < n; ++d) {
+      if (a.out[d] < 1 || a.in[d] % a.out[d] != 0) {
+        c.refuse("has an equivalent in ONNX only where the output divides the input");
+      }
+      a.kernel.push_back(a.in[d] / a.out[d]);
+    }
+    a.stride = a.kernel;
+  }
+  int ceil_mode = 0;
+  Shape pads = a.padding;
+  for (int d = 0; d < n; ++d) {
+    const int64_t span = a.in[d] + 2 * a.padding[d] - a.dilation[d] * (a.kernel[d] - 1) - 1;
+    ceil_mode |= a.out[d] > span / a.stride[d] + 1;
+    pads.push_back(a.padding[d]);
+  }
+  onnx::Attributes attributes{
+      {"kernel_shape", a.kernel}, {"strides", a.stride}, {"pads", pads}, {"ceil_mode", ceil_mode}};
+  if (max) {
+    attributes.emplace_back("dilations", a.dilation);
+  } else {
+    attributes.emplace_back("count_include_pad", int(a.include_pad));
+  }
+  const bool single = c.in().dim() == n + 1;
+  const std::string x = single ? c.node("Unsqueeze", {c.name(0), c.list({0})}) : c.name(0);
+  const std::string y = c.node(max ? "MaxPool" : "AveragePool", {x}, attributes);
+  c.result(single ? c.node("Squeeze", {y, c.list({0})}) : y);
+}
+
 const OpRecord kMaxPool{
     .name = "max_pool",
     .signature = "max_pool{1,2,3}d(x, {kernel, stride, padding, dilation, ceil_mode}) → y, indices",
@@ -238,6 +276,11 @@ const OpRecord kMaxPool{
     .backward_text = "dx[indices[o]] += g[o]",
     .backward = max_pool_backward,
     .samples = max_pool_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          onnx_pool(c, true);
+          c.no_result(1, "ONNX counts the places of maxima otherwise");
+        },
 };
 const OpRecord kPlaneScatter{
     .name = "max_unpool",
@@ -282,6 +325,7 @@ const OpRecord kAvgPool{
     .backward_text = "dx = avg_pool_grad(g)",
     .backward = avg_pool_backward,
     .samples = avg_pool_samples,
+    .onnx = [](OnnxCall& c) { onnx_pool(c, false); },
 };
 const OpRecord kAvgPoolGrad{
     .name = "avg_pool_grad",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/kernels/lstm.h>
 #include <cutaway/core/kernels/matmul.h>
@@ -228,6 +229,38 @@ void sequence_backward(Backward& b) {
   if (b.num_inputs() > kBias && b.needs(kBias)) b.set(kBias, all);  // summed to [4H] by the engine
 }
 
+// ---- as a node of ONNX
+
+// Rows i, f, g, o → i, o, f, g with a direction in front: [1,4H] or [1,4H,n].
+std::string onnx_gates(OnnxCall& c, const std::string& t) {
+  const auto p = c.nodes("Split", {t}, 4, {{"axis", 0}});
+  const std::string all = c.node("Concat", {p[0], p[3], p[1], p[2]}, {{"axis", 0}});
+  return c.node("Unsqueeze", {all, c.list({0})});
+}
+// LSTM multiplies the input with its weights itself: they are those of the linear op that made the
+// gates, or else the identity.
+void onnx_lstm(OnnxCall& c) {
+  const int64_t width = c.in(kGates).size(2);
+  const Opts opts{.dtype = c.type()};
+  const Tensors* made = c.made_by(kGates, "linear");
+  const std::string zero = c.constant(zeros({width}, opts));
+  const std::string x = made ? c.value((*made)[0]) : c.name(kGates);
+  const std::string w = made ? c.value((*made)[1]) : c.constant(eye(width, opts));
+  const bool biased = made && made->size() > 2 && (*made)[2].defined();
+  const std::string from_x = onnx_gates(c, biased ? c.value((*made)[2]) : zero);
+  const std::string from_h = onnx_gates(c, c.has(kBias) ? c.name(kBias) : zero);
+  const std::string b = c.node("Concat", {from_x, from_h}, {{"axis", 1}});
+  const std::string front = c.list({0});
+  const std::string h = c.node("Unsqueeze", {c.name(kH), front});
+  const std::string cell = c.node("Unsqueeze", {c.name(kC), front});
+  const bool reverse = c.attrs<LstmOptions>().reverse;
+  const std::string y =
+      c.node("LSTM", {x, onnx_gates(c, w), onnx_gates(c, c.name(kWeight)), b, "", h, cell},
+             {{"hidden_size", width / 4}, {"direction", reverse ? "reverse" : "forward"}});
+  c.result(0, c.node("Squeeze", {y, c.list({1})}));
+  c.no_result(1, "ONNX gives the state c of the last step only");
+}
+
 const OpRecord kLstmSequence{
     .name = "lstm_sequence",
     .signature = "lstm_sequence(gates, h, c, weight, bias?, {reverse}) → h, c",
@@ -248,6 +281,7 @@ const OpRecord kLstmSequence{
     .backward = sequence_backward,
     .fast_backward = sequence_fast_backward,
     .samples = lstm_sequence_samples,
+    .onnx = onnx_lstm,
 };
 
 }  // namespace

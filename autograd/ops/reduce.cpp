@@ -30,6 +30,27 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // ---- mean
 
+// Mean of (x − mean x)² in ONNX, times n / (n − correction).
+std::string onnx_variance(OnnxCall& c) {
+  const auto& a = c.attrs<ReduceAttrs>();
+  const uint32_t mask = reduced_mask("var", a, c.in().sizes());
+  const std::string x = c.name(0);
+  const onnx::Attribute axes("axes", mask_dims(mask));
+  const std::string d = c.node("Sub", {x, c.node("ReduceMean", {x}, {axes, {"keepdims", 1}})});
+  const std::string y =
+      c.node("ReduceMean", {c.node("Mul", {d, d})}, {axes, {"keepdims", int(a.keepdim)}});
+  const double n = double(reduced_count(c.in().sizes(), mask));
+  return a.p == 0 ? y : c.node("Mul", {y, c.number(n / (n - a.p))});
+}
+// Extremes of 0 and 1 say whether any or all are true.
+void onnx_truth(OnnxCall& c, const char* type) {
+  const std::string x = c.cast(c.cast(0, DType::boolean), DType::boolean, DType::i32);
+  const auto& a = c.attrs<ReduceAttrs>();
+  const Shape axes = mask_dims(reduced_mask("any", a, c.in().sizes()));
+  const std::string y = c.node(type, {x}, {{"axes", axes}, {"keepdims", int(a.keepdim)}});
+  c.result(c.cast(y, DType::i32, DType::boolean));
+}
+
 const OpRecord kMean{
     .name = "mean",
     .signature = "mean(x, dims?, {keepdim}) → y",
@@ -44,6 +65,7 @@ const OpRecord kMean{
           b.set(0, expand(r.restore(b.upstream()) / r.divisor(), r.sizes));
         },
     .samples = mean_samples,
+    .onnx = [](OnnxCall& c) { onnx_reduce(c, "ReduceMean", c.type()); },
 };
 
 // ---- product
@@ -115,6 +137,7 @@ const OpRecord kProd{
     .backward = prod_backward,
     .fast_backward = prod_fast_backward,
     .samples = prod_samples,
+    .onnx = [](OnnxCall& c) { onnx_reduce(c, "ReduceProd", c.type()); },
 };
 
 // ---- variance
@@ -141,6 +164,7 @@ const OpRecord kVar{
           b.set(0, (r.restore(b.upstream()) * (2 / freedom(r))) * d);
         },
     .samples = var_samples,
+    .onnx = [](OnnxCall& c) { c.result(onnx_variance(c)); },
 };
 
 void std_backward(Backward& b) {
@@ -165,6 +189,7 @@ const OpRecord kStd{
     .backward_text = "dx = g (x − mean) / (y (n − correction)), 0 where y = 0",
     .backward = std_backward,
     .samples = std_samples,
+    .onnx = [](OnnxCall& c) { c.result(c.node("Sqrt", {onnx_variance(c)})); },
 };
 
 // ---- logsumexp
@@ -190,6 +215,7 @@ const OpRecord kLogsumexp{
     .backward_text = "dx = g exp(x − y), 0 where y = −inf",
     .backward = logsumexp_backward,
     .samples = logsumexp_samples,
+    .onnx = [](OnnxCall& c) { onnx_reduce(c, "ReduceLogSumExp", c.type()); },
 };
 
 // ---- norm
@@ -243,6 +269,12 @@ const OpRecord kNorm{
     .backward_text = "dx = g sign(x) (|x| / y)^(p−1), 0 where x = 0 or y = 0",
     .backward = norm_backward,
     .samples = norm_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          const double p = c.attrs<ReduceAttrs>().p;
+          if (p != 1 && p != 2) c.refuse("has an equivalent in ONNX for p = 1 and 2 only");
+          onnx_reduce(c, p == 1 ? "ReduceL1" : "ReduceL2", c.type());
+        },
 };
 
 // ---- truth values and counts
@@ -257,6 +289,7 @@ const OpRecord kAny{
     .forward = [](Call& c) { reduce_into(c, kernels::any, DType::boolean); },
     .no_gradient = "the result is bool",
     .samples = any_samples,
+    .onnx = [](OnnxCall& c) { onnx_truth(c, "ReduceMax"); },
 };
 const OpRecord kAll{
     .name = "all",
@@ -268,6 +301,7 @@ const OpRecord kAll{
     .forward = [](Call& c) { reduce_into(c, kernels::all, DType::boolean); },
     .no_gradient = "the result is bool",
     .samples = all_samples,
+    .onnx = [](OnnxCall& c) { onnx_truth(c, "ReduceMin"); },
 };
 const OpRecord kCountNonzero{
     .name = "count_nonzero",

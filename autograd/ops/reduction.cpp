@@ -90,4 +90,17 @@ void reduce_into(Call& c, Kernel<ReduceArgs>& kernel, DType out) {
   kernel(x.device(), x.dtype(), a);
 }
 
+// ReduceSum takes its axes as an input, all others as an attribute.
+void onnx_reduce(OnnxCall& c, const char* type, DType t) {
+  const auto& a = c.attrs<ReduceAttrs>();
+  const Shape axes = mask_dims(reduced_mask(type, a, c.in().sizes()));
+  const std::string x = c.cast(0, t);
+  if (c.in().dim() == 0) return c.result(c.node("Identity", {x}));
+  const onnx::Attribute keep("keepdims", int(a.keepdim));
+  if (std::string(type) == "ReduceSum") {
+    return c.result(c.node(type, {x, c.list(axes)}, {keep}));
+  }
+  c.result(c.node(type, {x}, {{"axes", axes}, keep}));
+}
+
 }  // namespace cutaway

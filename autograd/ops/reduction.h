@@ -1,4 +1,5 @@
 #pragma once
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/op.h>
 #include <cutaway/core/reduce_args.h>
 
@@ -61,5 +62,8 @@ struct Reduced {
 
 // Checks, output of type `out`, and one run of `kernel`.
 void reduce_into(Call& c, Kernel<ReduceArgs>& kernel, DType out);
+
+// The same as one node of ONNX, which gives result 0; operands in type `t`.
+void onnx_reduce(OnnxCall& c, const char* type, DType t);
 
 }  // namespace cutaway

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/arrange.h>
 #include <cutaway/autograd/ops/shape.h>
 #include <cutaway/core/error.h>
@@ -308,6 +309,53 @@ void pad_backward(Backward& b) {
 
 void remap_adjoint_backward(Backward& b);
 
+// ---- as nodes of ONNX
+
+void onnx_flip(OnnxCall& c) {
+  const Shape& dims = c.attrs<RemapAttrs>().a;
+  if (dims.empty()) return c.result(c.node("Identity", {c.name(0)}));
+  const auto all = [&](int64_t v) { return c.list(Shape::filled(dims.rank(), v)); };
+  c.result(c.node("Slice", {c.name(0), all(-1), all(INT64_MIN), c.list(dims), all(-1)}));
+}
+void onnx_roll(OnnxCall& c) {
+  const auto& r = c.attrs<RemapAttrs>();
+  std::string y = c.name(0);
+  for (int k = 0; k < r.b.rank(); ++k) {
+    const int64_t axis = c.dim(r.b[k]), n = c.in().size(axis);
+    const int64_t cut =
+        n > 0 ? -(r.a[k] % n) : 0;  // where the result starts; negative: from the end
+    if (cut == 0) continue;
+    const auto part = [&](int64_t begin, int64_t end) {
+      return c.node("Slice", {y, c.list({begin}), c.list({end}), c.list({axis})});
+    };
+    y = c.node("Concat", {part(cut, INT64_MAX), part(0, cut)}, {{"axis", axis}});
+  }
+  c.result(c.node("Identity", {y}));
+}
+void onnx_pad(OnnxCall& c) {
+  const auto& r = c.attrs<RemapAttrs>();
+  if (r.mode == PadMode::circular) c.refuse("in mode circular has no equivalent in ONNX");
+  const int rank = c.in().dim();
+  std::vector<int64_t> pads(size_t(2 * rank), 0);
+  for (int k = 0; 2 * k + 1 < r.a.rank(); ++k) {
+    pads[size_t(rank - 1 - k)] = r.a[2 * k];
+    pads[size_t(2 * rank - 1 - k)] = r.a[2 * k + 1];
+  }
+  const bool constant = r.mode == PadMode::constant;
+  const char* mode = constant ? "constant" : r.mode == PadMode::reflect ? "reflect" : "edge";
+  c.result(c.node("Pad",
+                  {c.name(0), c.constant(index_tensor(pads)), constant ? c.number(r.value) : ""},
+                  {{"mode", mode}}));
+}
+void onnx_repeat(OnnxCall& c) {
+  const Shape& times = c.attrs<RemapAttrs>().a;
+  std::string x = c.name(0);
+  Shape front;
+  for (int d = c.in().dim(); d < times.rank(); ++d) front.push_back(d - c.in().dim());
+  if (!front.empty()) x = c.node("Unsqueeze", {x, c.list(front)});
+  c.result(c.node("Tile", {x, c.list(times)}));
+}
+
 const OpRecord kFlip{.name = "flip",
                      .signature = "flip(x, dims) → y",
                      .meaning = "Reverses the order along dimensions.",
@@ -317,7 +365,8 @@ const OpRecord kFlip{.name = "flip",
                      .forward = remap_forward,
                      .backward_text = "dx = flip(g, dims)",
                      .backward = flip_backward,
-                     .samples = flip_samples};
+                     .samples = flip_samples,
+                     .onnx = onnx_flip};
 
 const OpRecord kRoll{.name = "roll",
                      .signature = "roll(x, shifts, dims) → y",
@@ -328,7 +377,8 @@ const OpRecord kRoll{.name = "roll",
                      .forward = remap_forward,
                      .backward_text = "dx = roll(g, -shifts, dims)",
                      .backward = roll_backward,
-                     .samples = roll_samples};
+                     .samples = roll_samples,
+                     .onnx = onnx_roll};
 
 const OpRecord kPad{.name = "pad",
                     .signature = "pad(x, pads, {mode, value}) → y",
@@ -339,7 +389,8 @@ const OpRecord kPad{.name = "pad",
                     .forward = remap_forward,
                     .backward_text = "dx_i = Σ g_j over the elements j that show x_i",
                     .backward = pad_backward,
-                    .samples = pad_samples};
+                    .samples = pad_samples,
+                    .onnx = onnx_pad};
 
 const OpRecord kRepeat{.name = "repeat",
                        .signature = "repeat(x, repeats) → y",
@@ -350,7 +401,8 @@ const OpRecord kRepeat{.name = "repeat",
                        .forward = remap_forward,
                        .backward_text = "dx = sum of g over the copies",
                        .backward = general_backward,
-                       .samples = repeat_samples};
+                       .samples = repeat_samples,
+                       .onnx = onnx_repeat};
 
 const OpRecord kRepeatInterleave{.name = "repeat_interleave",
                                  .signature = "repeat_interleave(x, n, dim) → y",

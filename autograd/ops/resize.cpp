@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <cmath>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/op.h>
 #include <cutaway/core/kernels/resize.h>
 #include <cutaway/core/tensor_ops.h>
@@ -85,6 +86,24 @@ void run_kernel(Call& c, Kernel<ResizeArgs>& kernel, const Shape& result) {
 
 extern const OpRecord kInterpolateGrad;
 
+void onnx_interpolate(OnnxCall& c) {
+  const auto& a = c.attrs<ResizeAttrs>();
+  for (int d = 0; d < a.in.rank(); ++d) {
+    const double step = double(a.in[d]) / double(a.out[d]);
+    if (!a.align_corners && std::abs(a.step[d] - step) > 1e-12 * step) {
+      c.refuse("has an equivalent in ONNX only where the factor divides the sizes evenly");
+    }
+  }
+  const bool linear = a.mode == Resize::linear, exact = a.mode == Resize::nearest_exact;
+  const char* places = a.align_corners   ? "align_corners"
+                       : linear || exact ? "half_pixel"
+                                         : "asymmetric";
+  c.result(c.node("Resize", {c.name(0), "", "", c.list(c.out().sizes())},
+                  {{"mode", linear ? "linear" : "nearest"},
+                   {"coordinate_transformation_mode", places},
+                   {"nearest_mode", exact ? "round_prefer_ceil" : "floor"}}));
+}
+
 const OpRecord kInterpolate{
     .name = "interpolate",
     .signature = "interpolate(x, {size | scale, mode, align_corners}) → y",
@@ -99,6 +118,7 @@ const OpRecord kInterpolate{
           b.set(0, run(kInterpolateGrad, {b.upstream()}, b.attrs<ResizeAttrs>()));
         },
     .samples = interpolate_samples,
+    .onnx = onnx_interpolate,
 };
 const OpRecord kInterpolateGrad{
     .name = "interpolate_grad",

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/cast.h>
 #include <cutaway/autograd/ops/compare.h>
 #include <cutaway/autograd/ops/elementary.h>
@@ -83,6 +84,13 @@ const OpRecord kCumsum{
           b.set(0, cumsum(b.upstream(), a.dim, {.reverse = !a.reverse, .exclusive = a.exclusive}));
         },
     .samples = cumsum_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          const auto& a = c.attrs<ScanAttrs>();
+          const std::string axis = c.constant(scalar_tensor(c.dim(a.dim), {.dtype = DType::i64}));
+          c.result(c.node("CumSum", {c.cast(0, c.type()), axis},
+                          {{"exclusive", int(a.exclusive)}, {"reverse", int(a.reverse)}}));
+        },
 };
 
 // ---- cumprod

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cutaway/autograd/autograd.h>
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/arrange.h>
 #include <cutaway/autograd/ops/cast.h>
 #include <cutaway/autograd/ops/compare.h>
@@ -291,17 +292,25 @@ void scatter_prod_backward(Backward& b) {
   }
 }
 
-const OpRecord kScatter{.name = "scatter",
-                        .signature = "scatter(x, dim, index, src) → y",
-                        .meaning = "A copy of x with src written at an index; the last one wins.",
-                        .formula = "y = x, but y[…, index[…, i, …], …] = src[…, i, …]",
-                        .shapes = "x [..., n, ...]   index, src [..., k, ...]   y as x",
-                        .dtypes = kAllTypes,
-                        .save_inputs = 0b010,
-                        .forward = scatter_forward,
-                        .backward_text = "dx = g, 0 where written; dsrc = g where it survived",
-                        .backward = scatter_backward,
-                        .samples = scatter_samples};
+void onnx_scatter(OnnxCall& c, const IndexAttrs& a, const char* reduction) {
+  if (a.skip) c.refuse("skips indices, which ONNX cannot");
+  c.result(c.node("ScatterElements", {c.name(0), c.name(1), c.name(2)},
+                  {{"axis", c.dim(a.dim)}, {"reduction", reduction}}));
+}
+
+const OpRecord kScatter{
+    .name = "scatter",
+    .signature = "scatter(x, dim, index, src) → y",
+    .meaning = "A copy of x with src written at an index; the last one wins.",
+    .formula = "y = x, but y[…, index[…, i, …], …] = src[…, i, …]",
+    .shapes = "x [..., n, ...]   index, src [..., k, ...]   y as x",
+    .dtypes = kAllTypes,
+    .save_inputs = 0b010,
+    .forward = scatter_forward,
+    .backward_text = "dx = g, 0 where written; dsrc = g where it survived",
+    .backward = scatter_backward,
+    .samples = scatter_samples,
+    .onnx = [](OnnxCall& c) { onnx_scatter(c, c.attrs<IndexAttrs>(), "none"); }};
 
 const OpRecord kScatterFill{.name = "scatter_fill",
                             .signature = "scatter(x, dim, index, value) → y",
@@ -325,7 +334,12 @@ const OpRecord kScatterAdd{.name = "scatter_add",
                            .forward = scatter_reduce_forward<ScatterMode::sum>,
                            .backward_text = "dx = g, dsrc = gather(g, dim, index)",
                            .backward = scatter_add_backward,
-                           .samples = scatter_add_samples};
+                           .samples = scatter_add_samples,
+                           .onnx = [](OnnxCall& c) {
+                             if (!c.attrs<ReduceAttrs>().include_self)
+                               c.refuse("needs include_self in ONNX");
+                             onnx_scatter(c, c.attrs<ReduceAttrs>(), "add");
+                           }};
 
 const OpRecord kScatterMean{.name = "scatter_mean",
                             .signature = "scatter_reduce(x, dim, index, src, {mode = mean}) → y",

@@ -2,30 +2,41 @@
 #include <cmath>
 
 #include <cutaway/autograd/ops/compare.h>
-#include <cutaway/autograd/ops/elementwise.h>
+#include <cutaway/autograd/ops/elementwise_onnx.h>
 #include <cutaway/autograd/ops/pointwise.h>
 #include <cutaway/autograd/ops/pointwise_samples.h>
 
 namespace cutaway {
 namespace {
 
-const OpRecord kWhere{.name = "where",
-                      .signature = "where(condition, a, b) → y",
-                      .meaning = "Chooses from two tensors by a boolean one.",
-                      .formula = "y = condition ? a : b",
-                      .shapes = "condition, a, b broadcast against each other   y [...]",
-                      .dtypes = kAllTypes,
-                      .save_inputs = 0b001,
-                      .forward = forward<kernels::where, Types::choose>,
-                      .backward_text = "da = condition ? g : 0, db = condition ? 0 : g",
-                      .backward =
-                          [](Backward& b) {
-                            const Tensor condition = b.input(0);
-                            if (b.needs(1))
-                              b.set(1, masked_fill(b.upstream(), logical_not(condition), 0));
-                            if (b.needs(2)) b.set(2, masked_fill(b.upstream(), condition, 0));
-                          },
-                      .samples = where_samples};
+// x + value · (a type b).
+void onnx_add_part(OnnxCall& c, const char* type) {
+  const std::string part = c.node(type, {c.cast(1, c.type()), c.cast(2, c.type())});
+  const std::string scaled = c.node("Mul", {part, onnx_literal_value(c, c.type())});
+  c.result(c.node("Add", {c.cast(0, c.type()), scaled}));
+}
+
+const OpRecord kWhere{
+    .name = "where",
+    .signature = "where(condition, a, b) → y",
+    .meaning = "Chooses from two tensors by a boolean one.",
+    .formula = "y = condition ? a : b",
+    .shapes = "condition, a, b broadcast against each other   y [...]",
+    .dtypes = kAllTypes,
+    .save_inputs = 0b001,
+    .forward = forward<kernels::where, Types::choose>,
+    .backward_text = "da = condition ? g : 0, db = condition ? 0 : g",
+    .backward =
+        [](Backward& b) {
+          const Tensor condition = b.input(0);
+          if (b.needs(1)) b.set(1, masked_fill(b.upstream(), logical_not(condition), 0));
+          if (b.needs(2)) b.set(2, masked_fill(b.upstream(), condition, 0));
+        },
+    .samples = where_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          c.result(c.node("Where", {c.name(0), c.cast(1, c.type()), c.cast(2, c.type())}));
+        }};
 
 const OpRecord kMaskedFill{
     .name = "masked_fill",
@@ -47,7 +58,12 @@ const OpRecord kMaskedFill{
         },
     .backward_text = "dx = mask ? 0 : g",
     .backward = [](Backward& b) { b.set(1, masked_fill(b.upstream(), b.input(0), 0)); },
-    .samples = masked_fill_samples};
+    .samples = masked_fill_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          c.result(
+              c.node("Where", {c.name(0), onnx_literal_value(c, c.type()), c.cast(1, c.type())}));
+        }};
 
 // ---- combinations
 
@@ -67,7 +83,13 @@ const OpRecord kLerp{
           if (b.needs(1)) b.set(1, mul(b.upstream(), w));
           if (b.needs(2)) b.set(2, mul(b.upstream(), sub(b.input(1), b.input(0))));
         },
-    .samples = lerp_samples};
+    .samples = lerp_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          const std::string a = c.cast(0, c.type());
+          const std::string way = c.node("Sub", {c.cast(1, c.type()), a});
+          c.result(c.node("Add", {a, c.node("Mul", {c.cast(2, c.type()), way})}));
+        }};
 
 // A combination of three tensors with a literal factor.
 template <PointwiseKernel& kKernel, Types kTypes>
@@ -94,7 +116,8 @@ const OpRecord kAddcmul{.name = "addcmul",
                               if (b.needs(1)) b.set(1, mul(mul(b.upstream(), b.input(2)), s));
                               if (b.needs(2)) b.set(2, mul(mul(b.upstream(), b.input(1)), s));
                             },
-                        .samples = addcmul_samples};
+                        .samples = addcmul_samples,
+                        .onnx = [](OnnxCall& c) { onnx_add_part(c, "Mul"); }};
 
 const OpRecord kAddcdiv{.name = "addcdiv",
                         .signature = "addcdiv(x, a, b, value) → y",
@@ -114,7 +137,8 @@ const OpRecord kAddcdiv{.name = "addcdiv",
                               if (b.needs(1)) b.set(1, part);
                               if (b.needs(2)) b.set(2, neg(div(mul(part, b.input(1)), d)));
                             },
-                        .samples = addcdiv_samples};
+                        .samples = addcdiv_samples,
+                        .onnx = [](OnnxCall& c) { onnx_add_part(c, "Div"); }};
 
 // ---- extremes
 
@@ -142,7 +166,8 @@ const OpRecord kMaximum{.name = "maximum",
                         .forward = forward<kernels::maximum>,
                         .backward_text = kChoiceText,
                         .backward = [](Backward& b) { choice_backward(b, true, false); },
-                        .samples = maximum_samples};
+                        .samples = maximum_samples,
+                        .onnx = onnx_map<"Max">};
 const OpRecord kMinimum{.name = "minimum",
                         .signature = "minimum(a, b) → y",
                         .meaning = "Smaller of two; NaN if one is NaN.",
@@ -153,7 +178,8 @@ const OpRecord kMinimum{.name = "minimum",
                         .forward = forward<kernels::minimum>,
                         .backward_text = kChoiceText,
                         .backward = [](Backward& b) { choice_backward(b, false, false); },
-                        .samples = minimum_samples};
+                        .samples = minimum_samples,
+                        .onnx = onnx_map<"Min">};
 const OpRecord kFmax{.name = "fmax",
                      .signature = "fmax(a, b) → y",
                      .meaning = "Larger of two; the number if one is NaN.",
@@ -227,7 +253,16 @@ const OpRecord kClamp{
           const Constants bounds{.f = {a.low.f, a.high.f}};
           b.set(0, apply_kernel(kernels::clamp_grad, {&b.upstream(), &x}, &bounds));
         },
-    .samples = clamp_samples};
+    .samples = clamp_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          const ClampAttrs& a = c.attrs<ClampAttrs>();
+          const auto bound = [&](const Scalar& s) {
+            return std::isinf(s.f) ? std::string()
+                                   : c.constant(scalar_tensor(s, {.dtype = c.type()}));
+          };
+          c.result(c.node("Clip", {c.cast(0, c.type()), bound(a.low), bound(a.high)}));
+        }};
 
 const OpRecord kClampTensors{
     .name = "clamp_tensors",
@@ -248,7 +283,12 @@ const OpRecord kClampTensors{
           if (b.needs(1)) b.set(1, masked_fill(b.upstream(), logical_not(below), 0));
           if (b.needs(2)) b.set(2, masked_fill(b.upstream(), logical_not(above), 0));
         },
-    .samples = clamp_tensors_samples};
+    .samples = clamp_tensors_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          const std::string y = c.node("Max", {c.cast(0, c.type()), c.cast(1, c.type())});
+          c.result(c.node("Min", {y, c.cast(2, c.type())}));
+        }};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/tensor_ops.h>
 
@@ -229,6 +230,13 @@ void unsqueeze_forward(Call& c) {
   c.view(0, x, layout);
 }
 
+// ---- as nodes of ONNX
+
+void onnx_reshape(OnnxCall& c) {
+  c.result(c.node("Reshape", {c.name(0), c.list(c.out().sizes())}));
+}
+void onnx_expand(OnnxCall& c) { c.result(c.node("Expand", {c.name(0), c.list(c.out().sizes())})); }
+
 const OpRecord kReshape{.name = "reshape",
                         .signature = "reshape(x, sizes) → y",
                         .meaning = "The same elements in row-major order under new sizes.",
@@ -238,7 +246,8 @@ const OpRecord kReshape{.name = "reshape",
                         .forward = reshape_forward,
                         .backward_text = "dx = reshape(g, sizes of x)",
                         .backward = reshape_backward,
-                        .samples = reshape_samples};
+                        .samples = reshape_samples,
+                        .onnx = onnx_reshape};
 
 const OpRecord kView{.name = "view",
                      .signature = "view(x, sizes) → y",
@@ -249,7 +258,8 @@ const OpRecord kView{.name = "view",
                      .forward = view_forward,
                      .backward_text = "dx = reshape(g, sizes of x)",
                      .backward = reshape_backward,
-                     .samples = view_samples};
+                     .samples = view_samples,
+                     .onnx = onnx_reshape};
 
 const OpRecord kFlatten{.name = "flatten",
                         .signature = "flatten(x, from = 0, to = -1) → y",
@@ -260,7 +270,8 @@ const OpRecord kFlatten{.name = "flatten",
                         .forward = flatten_forward,
                         .backward_text = "dx = reshape(g, sizes of x)",
                         .backward = reshape_backward,
-                        .samples = flatten_samples};
+                        .samples = flatten_samples,
+                        .onnx = onnx_reshape};
 
 const OpRecord kUnflatten{.name = "unflatten",
                           .signature = "unflatten(x, dim, sizes) → y",
@@ -271,7 +282,8 @@ const OpRecord kUnflatten{.name = "unflatten",
                           .forward = unflatten_forward,
                           .backward_text = "dx = reshape(g, sizes of x)",
                           .backward = reshape_backward,
-                          .samples = unflatten_samples};
+                          .samples = unflatten_samples,
+                          .onnx = onnx_reshape};
 
 const OpRecord kPermute{.name = "permute",
                         .signature = "permute(x, dims) → y",
@@ -282,7 +294,12 @@ const OpRecord kPermute{.name = "permute",
                         .forward = permute_forward,
                         .backward_text = "dx = permute(g, inverse of dims)",
                         .backward = permute_backward,
-                        .samples = permute_samples};
+                        .samples = permute_samples,
+                        .onnx = [](OnnxCall& c) {
+                          Shape order = c.attrs<SizesAttrs>().sizes;
+                          for (int64_t& d : order) d = c.dim(d);
+                          c.result(c.node("Transpose", {c.name(0)}, {{"perm", order}}));
+                        }};
 
 const OpRecord kTranspose{.name = "transpose",
                           .signature = "transpose(x, a, b) → y",
@@ -293,7 +310,15 @@ const OpRecord kTranspose{.name = "transpose",
                           .forward = transpose_forward,
                           .backward_text = "dx = transpose(g, a, b)",
                           .backward = transpose_backward,
-                          .samples = transpose_samples};
+                          .samples = transpose_samples,
+                          .onnx = [](OnnxCall& c) {
+                            const auto [a, b] = c.attrs<DimsAttrs>();
+                            Shape order;
+                            for (int d = 0; d < c.in().dim(); ++d) order.push_back(d);
+                            if (c.in().dim() > 0)
+                              std::swap(order[int(c.dim(a))], order[int(c.dim(b))]);
+                            c.result(c.node("Transpose", {c.name(0)}, {{"perm", order}}));
+                          }};
 
 const OpRecord kMovedim{.name = "movedim",
                         .signature = "movedim(x, from, to) → y",
@@ -304,7 +329,11 @@ const OpRecord kMovedim{.name = "movedim",
                         .forward = movedim_forward,
                         .backward_text = "dx = movedim(g, to, from)",
                         .backward = movedim_backward,
-                        .samples = movedim_samples};
+                        .samples = movedim_samples,
+                        .onnx = [](OnnxCall& c) {
+                          const Shape order = moved_order("movedim", c.attrs<MoveAttrs>(), c.in());
+                          c.result(c.node("Transpose", {c.name(0)}, {{"perm", order}}));
+                        }};
 
 const OpRecord kExpand{.name = "expand",
                        .signature = "expand(x, sizes) → y",
@@ -315,7 +344,8 @@ const OpRecord kExpand{.name = "expand",
                        .forward = expand_forward,
                        .backward_text = "dx = g summed over repeated elements",
                        .backward = expand_backward,
-                       .samples = expand_samples};
+                       .samples = expand_samples,
+                       .onnx = onnx_expand};
 
 const OpRecord kBroadcastTo{.name = "broadcast_to",
                             .signature = "broadcast_to(x, sizes) → y",
@@ -326,7 +356,8 @@ const OpRecord kBroadcastTo{.name = "broadcast_to",
                             .forward = expand_forward,
                             .backward_text = "dx = g summed over repeated elements",
                             .backward = expand_backward,
-                            .samples = broadcast_to_samples};
+                            .samples = broadcast_to_samples,
+                            .onnx = onnx_expand};
 
 const OpRecord kSqueeze{.name = "squeeze",
                         .signature = "squeeze(x, dim?) → y",
@@ -337,18 +368,33 @@ const OpRecord kSqueeze{.name = "squeeze",
                         .forward = squeeze_forward,
                         .backward_text = "dx = reshape(g, sizes of x)",
                         .backward = reshape_backward,
-                        .samples = squeeze_samples};
+                        .samples = squeeze_samples,
+                        .onnx = [](OnnxCall& c) {
+                          const auto [all, dim] = c.attrs<SqueezeAttrs>();
+                          Shape axes;
+                          for (int d = 0; d < c.in().dim(); ++d) {
+                            if (c.in().sizes()[d] == 1 && (all || d == c.dim(dim)))
+                              axes.push_back(d);
+                          }
+                          if (axes.empty()) return c.result(c.node("Identity", {c.name(0)}));
+                          c.result(c.node("Squeeze", {c.name(0), c.list(axes)}));
+                        }};
 
-const OpRecord kUnsqueeze{.name = "unsqueeze",
-                          .signature = "unsqueeze(x, dim) → y",
-                          .meaning = "Inserts a dimension of size 1.",
-                          .formula = "y.flatten()_i = x.flatten()_i",
-                          .shapes = "x [..., ...]   y [..., 1, ...]",
-                          .dtypes = kAllTypes,
-                          .forward = unsqueeze_forward,
-                          .backward_text = "dx = reshape(g, sizes of x)",
-                          .backward = reshape_backward,
-                          .samples = unsqueeze_samples};
+const OpRecord kUnsqueeze{
+    .name = "unsqueeze",
+    .signature = "unsqueeze(x, dim) → y",
+    .meaning = "Inserts a dimension of size 1.",
+    .formula = "y.flatten()_i = x.flatten()_i",
+    .shapes = "x [..., ...]   y [..., 1, ...]",
+    .dtypes = kAllTypes,
+    .forward = unsqueeze_forward,
+    .backward_text = "dx = reshape(g, sizes of x)",
+    .backward = reshape_backward,
+    .samples = unsqueeze_samples,
+    .onnx = [](OnnxCall& c) {
+      const int64_t d = c.attrs<DimsAttrs>().a;
+      c.result(c.node("Unsqueeze", {c.name(0), c.list({d < 0 ? d + c.in().dim() + 1 : d})}));
+    }};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/shape.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/kernels/rearrange.h>
@@ -260,6 +261,18 @@ void triu_backward(Backward& b) { b.set(0, triu(b.upstream(), b.attrs<TriangleAt
 
 // ---- records
 
+// ---- as nodes of ONNX
+
+void onnx_slice(OnnxCall& c, int64_t dim, int64_t begin, int64_t end, int64_t step) {
+  c.result(c.node(
+      "Slice", {c.name(0), c.list({begin}), c.list({end}), c.list({c.dim(dim)}), c.list({step})}));
+}
+void onnx_triangle(OnnxCall& c, int upper) {
+  const std::string k =
+      c.constant(scalar_tensor(c.attrs<TriangleAttrs>().diagonal, {.dtype = DType::i64}));
+  c.result(c.node("Trilu", {c.name(0), k}, {{"upper", upper}}));
+}
+
 const OpRecord kSlice{.name = "slice",
                       .signature = "slice(x, dim, begin, end, step = 1) → y",
                       .meaning = "Every step-th element of a range of one dimension, as a view.",
@@ -269,7 +282,11 @@ const OpRecord kSlice{.name = "slice",
                       .forward = pick_forward<SliceAttrs, slice_layout>,
                       .backward_text = "dx = zeros with g at the slice",
                       .backward = slice_backward,
-                      .samples = slice_samples};
+                      .samples = slice_samples,
+                      .onnx = [](OnnxCall& c) {
+                        const auto& a = c.attrs<SliceAttrs>();
+                        onnx_slice(c, a.dim, a.begin, a.end, a.step);
+                      }};
 
 const OpRecord kNarrow{.name = "narrow",
                        .signature = "narrow(x, dim, start, length) → y",
@@ -280,7 +297,12 @@ const OpRecord kNarrow{.name = "narrow",
                        .forward = pick_forward<SliceAttrs, narrow_layout>,
                        .backward_text = "dx = zeros with g at the range",
                        .backward = narrow_backward,
-                       .samples = narrow_samples};
+                       .samples = narrow_samples,
+                       .onnx = [](OnnxCall& c) {
+                         const auto& a = c.attrs<SliceAttrs>();
+                         const int64_t begin = a.begin < 0 ? a.begin + c.in().size(a.dim) : a.begin;
+                         onnx_slice(c, a.dim, begin, begin + a.end, 1);
+                       }};
 
 const OpRecord kSelect{.name = "select",
                        .signature = "select(x, dim, index) → y",
@@ -291,7 +313,13 @@ const OpRecord kSelect{.name = "select",
                        .forward = pick_forward<SelectAttrs, select_layout>,
                        .backward_text = "dx = zeros with g at the index",
                        .backward = select_backward,
-                       .samples = select_samples};
+                       .samples = select_samples,
+                       .onnx = [](OnnxCall& c) {
+                         const auto& a = c.attrs<SelectAttrs>();
+                         const std::string index =
+                             c.constant(scalar_tensor(a.index, {.dtype = DType::i64}));
+                         c.result(c.node("Gather", {c.name(0), index}, {{"axis", c.dim(a.dim)}}));
+                       }};
 
 const OpRecord kDiagonal{.name = "diagonal",
                          .signature = "diagonal(x, {offset, dim1, dim2}) → y",
@@ -357,7 +385,8 @@ const OpRecord kTril{.name = "tril",
                      .forward = triangle_forward<false>,
                      .backward_text = "dx = tril(g, diagonal)",
                      .backward = tril_backward,
-                     .samples = tril_samples};
+                     .samples = tril_samples,
+                     .onnx = [](OnnxCall& c) { onnx_triangle(c, 0); }};
 
 const OpRecord kTriu{.name = "triu",
                      .signature = "triu(x, diagonal = 0) → y",
@@ -368,7 +397,8 @@ const OpRecord kTriu{.name = "triu",
                      .forward = triangle_forward<true>,
                      .backward_text = "dx = triu(g, diagonal)",
                      .backward = triu_backward,
-                     .samples = triu_samples};
+                     .samples = triu_samples,
+                     .onnx = [](OnnxCall& c) { onnx_triangle(c, 1); }};
 
 DiagonalAttrs attrs_of(const DiagonalOptions& o) { return {o.offset, o.dim1, o.dim2}; }
 

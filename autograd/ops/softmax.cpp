@@ -1,5 +1,6 @@
 #include <cutaway/autograd/ops/softmax.h>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/elementary.h>
 #include <cutaway/autograd/ops/pointwise.h>
 #include <cutaway/autograd/ops/reduce.h>
@@ -66,6 +67,10 @@ const OpRecord kSoftmax{
         },
     .fast_backward = [](Backward& b) { softmax_fast_backward(b, kernels::softmax_backward); },
     .samples = softmax_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          c.result(c.node("Softmax", {c.name(0)}, {{"axis", c.dim(c.attrs<SoftmaxAttrs>().dim)}}));
+        },
 };
 
 const OpRecord kLogSoftmax{
@@ -86,6 +91,11 @@ const OpRecord kLogSoftmax{
         },
     .fast_backward = [](Backward& b) { softmax_fast_backward(b, kernels::log_softmax_backward); },
     .samples = log_softmax_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          c.result(
+              c.node("LogSoftmax", {c.name(0)}, {{"axis", c.dim(c.attrs<SoftmaxAttrs>().dim)}}));
+        },
 };
 
 }  // namespace

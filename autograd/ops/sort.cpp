@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/index_tools.h>
 #include <cutaway/autograd/ops/shape.h>
 #include <cutaway/core/error.h>
@@ -152,6 +153,17 @@ void searchsorted_forward(Call& c) {
   kernels::search_sorted(values.device(), common, s);
 }
 
+// Values and indices of TopK as results; -1: not one of them.
+void onnx_top(OnnxCall& c, int values, int indices) {
+  const auto& a = c.attrs<SortAttrs>();
+  if (c.in().dim() == 0) c.refuse("of a single number has no equivalent in ONNX");
+  const int64_t axis = c.dim(a.dim), k = a.k < 0 ? c.in().size(axis) : a.k;
+  const auto both = c.nodes("TopK", {c.name(0), c.list({k})}, 2,
+                            {{"axis", axis}, {"largest", int(a.descending)}, {"sorted", 1}});
+  if (values >= 0) c.result(values, both[0]);
+  c.result(indices, both[1]);
+}
+
 const OpRecord kSort{.name = "sort",
                      .signature = "sort(x, dim = -1, {descending}) → values, indices",
                      .meaning = "Elements in order; stable, NaN last (first when descending).",
@@ -162,7 +174,8 @@ const OpRecord kSort{.name = "sort",
                      .forward = sort_forward,
                      .backward_text = "dx = g, put back to where each element stood",
                      .backward = sort_backward,
-                     .samples = sort_samples};
+                     .samples = sort_samples,
+                     .onnx = [](OnnxCall& c) { onnx_top(c, 0, 1); }};
 
 const OpRecord kArgsort{.name = "argsort",
                         .signature = "argsort(x, dim = -1, {descending}) → indices",
@@ -172,7 +185,8 @@ const OpRecord kArgsort{.name = "argsort",
                         .dtypes = kAllTypes,
                         .forward = argsort_forward,
                         .no_gradient = "indices are integers",
-                        .samples = argsort_samples};
+                        .samples = argsort_samples,
+                        .onnx = [](OnnxCall& c) { onnx_top(c, -1, 0); }};
 
 const OpRecord kTopk{.name = "topk",
                      .signature = "topk(x, k, dim = -1, {largest = true}) → values, indices",
@@ -184,7 +198,8 @@ const OpRecord kTopk{.name = "topk",
                      .forward = sort_forward,
                      .backward_text = "dx = zeros with g where each element stood",
                      .backward = sort_backward,
-                     .samples = topk_samples};
+                     .samples = topk_samples,
+                     .onnx = [](OnnxCall& c) { onnx_top(c, 0, 1); }};
 
 const OpRecord kUnique{
     .name = "unique",

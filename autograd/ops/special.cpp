@@ -1,6 +1,6 @@
 #include <cutaway/autograd/ops/compare.h>
 #include <cutaway/autograd/ops/elementary.h>
-#include <cutaway/autograd/ops/elementwise.h>
+#include <cutaway/autograd/ops/elementwise_onnx.h>
 #include <cutaway/autograd/ops/pointwise.h>
 #include <cutaway/autograd/ops/pointwise_samples.h>
 #include <cutaway/autograd/ops/special.h>
@@ -28,23 +28,28 @@ const OpRecord kErf{.name = "erf",
                           b.set(0,
                                 mul(mul(b.upstream(), exp(neg(square(b.input(0))))), M_2_SQRTPI));
                         },
-                    .samples = erf_samples};
+                    .samples = erf_samples,
+                    .onnx = onnx_map<"Erf">};
 
-const OpRecord kErfc{.name = "erfc",
-                     .signature = "erfc(x) → y",
-                     .meaning = "Complement of the error function, accurate for large x.",
-                     .formula = "y = 1 − erf(x)",
-                     .shapes = kSameShape,
-                     .compute = Compute::f32,
-                     .save_inputs = 1,
-                     .forward = forward<kernels::erfc, Types::floating>,
-                     .backward_text = "dx = −2/√π g ⊙ e^(−x²)",
-                     .backward =
-                         [](Backward& b) {
-                           b.set(0,
-                                 mul(mul(b.upstream(), exp(neg(square(b.input(0))))), -M_2_SQRTPI));
-                         },
-                     .samples = erfc_samples};
+const OpRecord kErfc{
+    .name = "erfc",
+    .signature = "erfc(x) → y",
+    .meaning = "Complement of the error function, accurate for large x.",
+    .formula = "y = 1 − erf(x)",
+    .shapes = kSameShape,
+    .compute = Compute::f32,
+    .save_inputs = 1,
+    .forward = forward<kernels::erfc, Types::floating>,
+    .backward_text = "dx = −2/√π g ⊙ e^(−x²)",
+    .backward =
+        [](Backward& b) {
+          b.set(0, mul(mul(b.upstream(), exp(neg(square(b.input(0))))), -M_2_SQRTPI));
+        },
+    .samples = erfc_samples,
+    .onnx =
+        [](OnnxCall& c) {
+          c.result(c.node("Sub", {c.number(1), c.node("Erf", {c.cast(0, c.type())})}));
+        }};
 
 const OpRecord kLgamma{
     .name = "lgamma",
@@ -144,7 +149,8 @@ const OpRecord kPow{
     .backward_text = "da = g ⊙ b a^(b − 1), 0 at b = 0; db = g ⊙ y ln a, 0 at a = 0 with b ≥ 0",
     .backward = pow_backward,
     .fast_backward = pow_fast_backward,
-    .samples = pow_samples};
+    .samples = pow_samples,
+    .onnx = onnx_map<"Pow">};
 
 // x^s; frequent exponents have loops of their own.
 void forward_pow_scalar(Call& c) {
@@ -169,7 +175,7 @@ const OpRecord kPowScalar{.name = "pow_scalar",
                           .compute = Compute::f32,
                           .save_inputs = 1,
                           .forward = forward_pow_scalar,
-    .backward_text = "dx = s g ⊙ x^(s − 1); 0 for s = 0",
+                          .backward_text = "dx = s g ⊙ x^(s − 1); 0 for s = 0",
                           .backward =
                               [](Backward& b) {
                                 const double s = b.attrs<LiteralAttrs>().s.f;
@@ -178,7 +184,8 @@ const OpRecord kPowScalar{.name = "pow_scalar",
                                 const Tensor x = b.input(0);
                                 b.set(0, mul(mul(b.upstream(), s == 2 ? x : pow(x, s - 1)), s));
                               },
-                          .samples = pow_scalar_samples};
+                          .samples = pow_scalar_samples,
+                          .onnx = onnx_literal<"Pow">};
 
 const OpRecord kRpowScalar{.name = "rpow_scalar",
                            .signature = "pow(s, x) → y",
@@ -195,7 +202,8 @@ const OpRecord kRpowScalar{.name = "rpow_scalar",
                                  if (s == 0) return b.set(0, zeros_like(b.upstream()));
                                  b.set(0, mul(mul(b.upstream(), b.output()), std::log(s)));
                                },
-                           .samples = rpow_scalar_samples};
+                           .samples = rpow_scalar_samples,
+                           .onnx = onnx_literal_first<"Pow">};
 
 // ---- functions of two operands
 

@@ -24,6 +24,7 @@ const OpRecord kSum{
     .backward_text = "dx = g, repeated over dims",
     .backward = sum_backward,
     .samples = sum_samples,
+    .onnx = [](OnnxCall& c) { onnx_reduce(c, "ReduceSum", c.type()); },
 };
 
 }  // namespace
