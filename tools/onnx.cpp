@@ -74,7 +74,7 @@ std::string joined(const std::vector<std::string>& parts) {
   return text;
 }
 
-std::string quoted(const std::string& s) {
+std::string dot_name(const std::string& s) {
   std::string text = "\"";
   for (const char c : s) text += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
   return text + "\"";
@@ -85,22 +85,22 @@ std::string dot_text(const onnx::Graph& g) {
   std::map<std::string, std::string> maker;
   std::string text = "digraph onnx {\n  node [shape=box, fontname=\"sans-serif\"];\n";
   for (const onnx::ValueInfo& v : g.inputs) {
-    text += fmt::format("  {} [shape=ellipse];\n", quoted(v.name));
+    text += fmt::format("  {} [shape=ellipse];\n", dot_name(v.name));
     maker[v.name] = v.name;
   }
   for (size_t k = 0; k < g.nodes.size(); ++k) {
     const onnx::Node& n = g.nodes[k];
     const std::string id = fmt::format("node {}", k);
-    text += fmt::format("  {} [label={}];\n", quoted(id), quoted(n.op_type));
+    text += fmt::format("  {} [label={}];\n", dot_name(id), dot_name(n.op_type));
     for (const std::string& s : n.inputs) {
-      if (maker.contains(s)) text += fmt::format("  {} -> {};\n", quoted(maker[s]), quoted(id));
+      if (maker.contains(s)) text += fmt::format("  {} -> {};\n", dot_name(maker[s]), dot_name(id));
     }
     for (const std::string& s : n.outputs) maker[s] = id;
   }
   for (const onnx::ValueInfo& v : g.outputs) {
-    text += fmt::format("  {} [shape=ellipse];\n", quoted("result " + v.name));
+    text += fmt::format("  {} [shape=ellipse];\n", dot_name("result " + v.name));
     if (maker.contains(v.name)) {
-      text += fmt::format("  {} -> {};\n", quoted(maker[v.name]), quoted("result " + v.name));
+      text += fmt::format("  {} -> {};\n", dot_name(maker[v.name]), dot_name("result " + v.name));
     }
   }
   return text + "}\n";

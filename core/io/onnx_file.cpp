@@ -217,63 +217,52 @@ void read_texts(const ProtoReader& r, std::vector<std::string>& to) {
   to.emplace_back(b.begin(), b.end());
 }
 
+// Fields 2 to 9 hold values of the types 1 to 8.
+void read_attribute_value(const ProtoReader& r, Attribute& a) {
+  a.type = Attribute::Type(r.field() - 1);
+  switch (a.type) {
+    case Attribute::Type::real:
+      a.f = r.real32();
+      break;
+    case Attribute::Type::integer:
+      a.i = r.integer();
+      break;
+    case Attribute::Type::text: {
+      const auto b = r.bytes();
+      a.s.assign(b.begin(), b.end());
+      break;
+    }
+    case Attribute::Type::tensor:
+      a.t = read_tensor(r.message("TensorProto")).value;
+      break;
+    case Attribute::Type::graph:
+      a.g = std::make_shared<Graph>(read_graph(r.message("GraphProto")));
+      break;
+    case Attribute::Type::reals:
+      r.reals32(a.floats);
+      break;
+    case Attribute::Type::integers:
+      r.integers(a.ints);
+      break;
+    default:
+      read_texts(r, a.strings);
+  }
+}
+
 Attribute read_attribute(ProtoReader r) {
   using Type = Attribute::Type;
   Attribute a;
   int64_t declared = 0;
-  const auto is = [&](Type t) { a.type = t; };
   while (r.next()) {
-    switch (r.field()) {
-      case 1:
-        a.name = r.text();
-        break;
-      case 2:
-        a.f = r.real32();
-        is(Type::real);
-        break;
-      case 3:
-        a.i = r.integer();
-        is(Type::integer);
-        break;
-      case 4: {
-        const auto b = r.bytes();
-        a.s.assign(b.begin(), b.end());
-        is(Type::text);
-        break;
-      }
-      case 5:
-        a.t = read_tensor(r.message("TensorProto")).value;
-        is(Type::tensor);
-        break;
-      case 6:
-        a.g = std::make_shared<Graph>(read_graph(r.message("GraphProto")));
-        is(Type::graph);
-        break;
-      case 7:
-        r.reals32(a.floats);
-        is(Type::reals);
-        break;
-      case 8:
-        r.integers(a.ints);
-        is(Type::integers);
-        break;
-      case 9:
-        read_texts(r, a.strings);
-        is(Type::texts);
-        break;
-      case 10:
-      case 11:
-      case 14:
-      case 15:
-      case 21:
-      case 22:
-        is(Type::other);
-        break;
-      case 20:
-        declared = r.integer();
-        break;
-      default:
-        break;
+    const int field = r.field();
+    if (field == 1) {
+      a.name = r.text();
+    } else if (field <= 9) {
+      read_attribute_value(r, a);
+    } else if (field == 20) {
+      declared = r.integer();
+    } else if (field != 13) {  // a comment
+      a.type = Type::other;
     }
   }
   // A declared type says what an empty list or a default value is.

@@ -75,7 +75,7 @@ def onnx_bad():
     yield "no_graph", number(1, 8), "no graph"
     yield "text", b"not a model at all", "protobuf"
     yield "cut_in_key", model() + b"\xff", "cut off"
-    yield "cut_in_body", model()[:-5], "are left"
+    yield "cut_in_body", model()[:-5], "cut off"
     yield "number_without_end", b"\x08" + b"\xff" * 10, "more than 64 bits"
     yield "field_0", b"\x00\x01", "no field 0"
     yield "wire_type_3", b"\x0b\x0c", "unknown wire type 3"

@@ -31,6 +31,8 @@ bool accepts_xmc_sparse(Input in, std::string* message = nullptr);
 bool accepts_packages(Input in, std::string* message = nullptr);
 // WordNet's nouns.
 bool accepts_wordnet(Input in, std::string* message = nullptr);
+// An ONNX model; what is read must be written and read again to the same bytes.
+bool accepts_onnx(Input in, std::string* message = nullptr);
 // A checkpoint folder in which one file has another content: the input's first line names the file
 // (state.json, config.json, model.safetensors, optim.safetensors, latest), the rest is the content.
 bool accepts_checkpoint(Input in, std::string* message = nullptr);

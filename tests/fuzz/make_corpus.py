@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 from corpus_files import gzip_cases, idx_cases, npy_cases
 from corpus_language import (fasta_cases, json_lines_cases, text_cases, tokenizer_cases,
                              vocabulary_cases)
+from corpus_onnx import onnx_cases
 from corpus_text import csv_cases
 from corpus_torch import torch_cases
 from corpus_xmc import json_cases, lz4_cases, packages_cases, sparse_cases, wordnet_cases
@@ -228,7 +229,8 @@ def all_cases():
             ("vocabulary", ".txt", (vocabulary_cases(),)),
             ("json_lines", ".jsonl", (json_lines_cases(),)),
             ("fasta", ".fa", (fasta_cases(),)),
-            ("text", ".txt", (text_cases(),))):
+            ("text", ".txt", (text_cases(),)),
+            ("onnx", ".onnx", (onnx_cases(),))):
         for group in groups:
             for name, content, needle in group:
                 yield f"{format_name}/{name}{suffix}", content, needle

@@ -2,6 +2,7 @@
 #include <cutaway/core/io/json_lines.h>
 #include <cutaway/core/io/npy.h>
 #include <cutaway/core/io/npz.h>
+#include <cutaway/core/io/onnx_file.h>
 #include <cutaway/core/io/pack.h>
 #include <cutaway/core/io/safetensors.h>
 #include <cutaway/core/io/torch_file.h>
@@ -70,6 +71,35 @@ bool accepts_wordnet(Input in, std::string* message) {
   return accepted([&] { haste::parse_wordnet(kName, std::string(in.begin(), in.end())); }, message);
 }
 
+namespace {
+
+// Attributes of kinds that only the reader knows are not written.
+bool writable(const onnx::Graph& g) {
+  for (const onnx::Node& n : g.nodes) {
+    for (const onnx::Attribute& a : n.attributes) {
+      if (a.type == onnx::Attribute::Type::none || a.type == onnx::Attribute::Type::other) {
+        return false;
+      }
+      if (a.type == onnx::Attribute::Type::graph && !writable(*a.g)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool accepts_onnx(Input in, std::string* message) {
+  const auto read = [&] {
+    const onnx::File file = onnx::parse_file(kName, in);
+    if (!writable(file.graph)) return;
+    const std::string once = onnx::file_bytes(file);
+    const onnx::File again =
+        onnx::parse_file(kName, {reinterpret_cast<const uint8_t*>(once.data()), once.size()});
+    if (onnx::file_bytes(again) != once) throw std::logic_error("written and read, it differs");
+  };
+  return accepted(read, message);
+}
+
 const std::vector<Format>& formats() {
   static const std::vector<Format> all = {{"safetensors", accepts_safetensors, false},
                                           {"npy", accepts_npy, false},
@@ -88,6 +118,7 @@ const std::vector<Format>& formats() {
                                           {"json_lines", accepts_json_lines, false},
                                           {"fasta", accepts_fasta, false},
                                           {"text", accepts_text, false},
+                                          {"onnx", accepts_onnx, false},
                                           {"checkpoint", accepts_checkpoint, true}};
   return all;
 }
