@@ -33,7 +33,7 @@ RunOptions base() {
 struct Bounds {
   double over_random, over_block, over_ffi, step, to_dense, tail;
 };
-constexpr Bounds kFastBounds{0, 0.1, -1.3, 0.2, 0.6, 0}, kSlowBounds{1.7, 0, 0.9, 1.2, 4.2, 1.2};
+constexpr Bounds kFastBounds{0, 0, -1.3, 0, 0.6, 0}, kSlowBounds{1.7, 0, 0.9, 1.2, 4.2, 1.2};
 
 // Settings by the names of the pictures and the report.
 std::vector<Setting> settings() {
