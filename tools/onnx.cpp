@@ -7,6 +7,7 @@
 #include <cutaway/core/io/file.h>
 #include <cutaway/core/io/npz.h>
 #include <cutaway/models/train/checkpoint.h>
+#include <cutaway/models/train/language.h>
 #include <cutaway/models/train/trainer.h>
 #include <cutaway/models/zoo/zoo.h>
 #include <cutaway/nn/onnx/export.h>
@@ -26,7 +27,7 @@ struct OnnxArgs {
 int run_export(const OnnxArgs& a) {
   apply_common(a.common);
   const train::TrainConfig config = train::read_config(a.run);
-  const zoo::Task task = train::task_of(data::open(config.data, "train"));
+  const zoo::Task task = train::task_of(config, train::open_run_data(config, a.run));
   const auto model = zoo::make_model(config.model, task);
   train::load_weights(a.run, *model);
   Shape sizes{2};
