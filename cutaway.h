@@ -26,4 +26,6 @@
 #include <cutaway/nn/optim/lbfgs.h>
 #include <cutaway/nn/optim/muon.h>
 #include <cutaway/nn/optim/optimizer.h>
+#include <cutaway/nn/optim/scaler.h>
+#include <cutaway/nn/sched/plateau.h>
 #include <cutaway/nn/sched/schedule.h>
