@@ -4,6 +4,7 @@
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/text.h>
+#include <cutaway/datasets/transforms.h>
 #include <cutaway/models/train/fit.h>
 #include <cutaway/models/train/run_folder.h>
 #include <cutaway/models/train/run_report.h>
@@ -19,7 +20,8 @@ struct TrainArgs {
   train::TrainConfig config;
   std::string resume;
   int64_t stop_after = -1;
-  bool no_record = false;
+  bool no_record = false, no_norm_decay = false;
+  int data_threads = 1;
 };
 
 // What suits language models, where the user says nothing.
@@ -55,7 +57,7 @@ void refuse_with_resume(const CLI::App& command) {
   for (const CLI::Option* o : command.get_options()) {
     const std::string name = o->get_single_name();
     const bool free = name == "resume" || name == "stop-after" || name == "no-record" ||
-                      name == "threads" || name == "quiet";
+                      name == "threads" || name == "data-threads" || name == "quiet";
     if (o->count() > 0 && !free) {
       throw ValueError("train", fmt::format("--{} cannot be changed on --resume", name),
                        "leave it out: config.json of the run holds it");
@@ -97,20 +99,29 @@ int run_fit(TrainArgs& a, const CLI::App& command) {
   return 0;
 }
 
+std::string augment_help() {
+  std::string text = "Changes of training images, such as crop,flip,mixup:0.2; names:";
+  for (const auto& [name, about] : data::known_augmentations()) text += "\n" + name + ": " + about;
+  return text;
+}
+
 int run_train(TrainArgs& a, const CLI::App& command) {
   if (!a.resume.empty()) refuse_with_resume(command);
   apply_common(a.common);
   a.config.seed = a.common.seed;
   a.config.device = a.common.device;
   if (zoo::is_language_model(a.config.model)) set_language_defaults(a.config, command);
+  a.config.decay_all = !a.no_norm_decay;
   const bool resume = !a.resume.empty();
   if (!resume && train::has_own_training(a.config.model)) return run_fit(a, command);
   const std::string folder = resume                 ? a.resume
                              : a.common.out.empty() ? train::next_run_path(run_stem(a.config))
                                                     : a.common.out;
-  const train::TrainOutcome outcome =
-      train::train(a.config, folder, resume,
-                   {.quiet = a.common.quiet, .stop_after = a.stop_after, .record = !a.no_record});
+  const train::TrainOutcome outcome = train::train(a.config, folder, resume,
+                                                   {.quiet = a.common.quiet,
+                                                    .stop_after = a.stop_after,
+                                                    .record = !a.no_record,
+                                                    .data_threads = a.data_threads});
   if (!outcome.finished) return 130;
   if (outcome.language) {
     print_language(outcome, a.common.quiet);
@@ -123,8 +134,10 @@ int run_train(TrainArgs& a, const CLI::App& command) {
   const data::Dataset test =
       data::open(resume ? train::read_config(folder).data : a.config.data, "test");
   say(a.common.quiet, "\n" + train::confusion_text(outcome.test.confusion, test.classes));
-  fmt::print("test accuracy {:.2f} %   loss {:.4f}   {} steps in {:.1f} s\n",
-             100 * outcome.test.accuracy, outcome.test.loss, outcome.step, outcome.seconds);
+  fmt::print(
+      "test accuracy {:.2f} %   loss {:.4f}   {} steps in {:.1f} s, {:.1f} % waiting for data\n",
+      100 * outcome.test.accuracy, outcome.test.loss, outcome.step, outcome.seconds,
+      100 * outcome.waited);
   fmt::print("report  {}/report.html   pictures  {}/plots/\n", folder, folder);
   const char* other = test.inputs.dim() == 4 ? "lenet" : "mlp";
   say(a.common.quiet,
@@ -154,14 +167,30 @@ void add_train(CLI::App& app, int& status) {
   c->add_option("--epochs", k.epochs, "Passes over the training data; 0 evaluates and reports")
       ->capture_default_str();
   c->add_option("--batch", k.batch, "Examples a step")->capture_default_str();
-  c->add_option("--optimizer", k.optimizer, "sgd, adam, adamw, rmsprop, adagrad, lion or muon")
+  c->add_option("--optimizer", k.optimizer,
+                "sgd, adam, adamw, rmsprop, adagrad, lion, muon or lbfgs")
       ->capture_default_str();
   c->add_option("--lr", k.lr, "Peak learning rate")->capture_default_str();
   c->add_option("--weight-decay", k.weight_decay, "Weight decay")->capture_default_str();
   c->add_option("--momentum", k.momentum, "Momentum of sgd")->capture_default_str();
-  c->add_option("--schedule", k.schedule, "constant, step, cosine or warmup-cosine")
+  c->add_option("--schedule", k.schedule,
+                "constant, plateau (of the training loss), step, multi-step, exponential, cosine, "
+                "cosine-restarts, linear, polynomial, warmup-cosine, one-cycle, inverse-sqrt, "
+                "cyclic or warmup-stable-decay")
       ->capture_default_str();
   c->add_option("--clip", k.clip, "Largest total gradient norm; 0: no clipping")
+      ->capture_default_str();
+  c->add_option("--dtype", k.dtype, "f32; bf16 or f16: mixed precision")->capture_default_str();
+  c->add_option("--augment", k.augment, augment_help());
+  c->add_option("--label-smoothing", k.label_smoothing, "Share of the target given to all classes")
+      ->capture_default_str();
+  c->add_option("--ema", k.ema, "Decay of an average of the weights, tested and kept; 0: none")
+      ->capture_default_str();
+  c->add_flag("--no-norm-decay", a->no_norm_decay, "No weight decay for norms and biases");
+  c->add_option("--accumulate", k.accumulate, "Parts in which a batch goes through the model")
+      ->capture_default_str();
+  c->add_option("--data-threads", a->data_threads, "Threads that prepare batches")
+      ->check(CLI::Range(1, 64))
       ->capture_default_str();
   c->add_option("--checkpoint-every", k.checkpoint_every, "Steps between checkpoints")
       ->capture_default_str();

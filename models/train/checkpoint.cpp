@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include <cutaway/core/error.h>
@@ -49,20 +50,35 @@ void read_state(const std::string& path, Progress& p, Generator& g) {
 }
 
 // Loads a file of tensors into something by name; what does not fit is an error of that file.
-template <class Target>
-void load_into(Target& target, const std::string& path) {
+template <class Load>
+void load_file(const std::string& path, Load load) {
   const nn::NamedTensors tensors = as_named(io::load_safetensors(path));
   try {
-    target.load_state_dict(tensors);
+    load(tensors);
   } catch (const Error& e) {
     throw IoError("checkpoint", path + " does not fit: " + e.what());
   }
 }
 
+auto into(nn::Module& model) {
+  return [&model](const nn::NamedTensors& state) { model.load_state_dict(state); };
+}
+
+// Puts averages in the places of weights in a state of a model.
+nn::NamedTensors with_averages(nn::NamedTensors state, const std::string& path) {
+  std::map<std::string, Tensor> averages;
+  for (const auto& [name, value] : io::load_safetensors(path).tensors) averages[name] = value;
+  for (nn::Named& n : state) {
+    const auto found = averages.find(n.name + ".average");
+    if (found != averages.end()) n.value = found->second;
+  }
+  return state;
+}
+
 }  // namespace
 
 void save_checkpoint(const std::string& folder, const nn::Module& model,
-                     const optim::Optimizer& optimizer, const Progress& p) {
+                     const std::vector<SavedPart>& parts, const Progress& p) {
   const std::string name = fmt::format("step-{:09}", p.step);
   const fs::path final_folder = fs::path(folder) / name,
                  temporary = fs::path(folder) / (name + ".tmp");
@@ -75,8 +91,10 @@ void save_checkpoint(const std::string& folder, const nn::Module& model,
   }
   try {
     io::save_safetensors((temporary / "model.safetensors").string(), as_file(model.state_dict()));
-    io::save_safetensors((temporary / "optim.safetensors").string(),
-                         as_file(optimizer.state_dict()));
+    for (const SavedPart& part : parts) {
+      io::save_safetensors((temporary / (part.name + ".safetensors")).string(),
+                           as_file(part.state()));
+    }
     const Generator g = default_generator();
     const nlohmann::json state = {{"format", 1},
                                   {"step", p.step},
@@ -132,23 +150,39 @@ std::string latest_checkpoint(const std::string& folder) {
   return best;
 }
 
+void save_checkpoint(const std::string& folder, const nn::Module& model,
+                     const optim::Optimizer& optimizer, const Progress& progress) {
+  const SavedPart part{"optim", [&] { return optimizer.state_dict(); }, nullptr};
+  save_checkpoint(folder, model, {part}, progress);
+}
+
 Progress load_checkpoint(const std::string& folder, nn::Module& model,
-                         optim::Optimizer& optimizer) {
+                         const std::vector<SavedPart>& parts) {
   const std::string path = latest_checkpoint(folder);
   if (path.empty()) throw IoError("checkpoint", "there is no complete checkpoint in " + folder);
   Progress p;
   Generator g;
   read_state(path + "/state.json", p, g);
-  const nn::NamedTensors moments_before = optimizer.state_dict();
-  load_into(optimizer, path + "/optim.safetensors");
+  std::vector<nn::NamedTensors> before;
   try {
-    load_into(model, path + "/model.safetensors");
+    for (const SavedPart& part : parts) {
+      nn::NamedTensors state = part.state();
+      for (nn::Named& n : state) n.value = n.value.detach().clone();
+      load_file(path + "/" + part.name + ".safetensors", part.load);
+      before.push_back(std::move(state));
+    }
+    load_file(path + "/model.safetensors", into(model));
   } catch (...) {
-    optimizer.load_state_dict(moments_before);
+    for (size_t i = 0; i < before.size(); ++i) parts[i].load(before[i]);
     throw;
   }
   default_generator() = g;
   return p;
+}
+
+Progress load_checkpoint(const std::string& folder, nn::Module& model,
+                         optim::Optimizer& optimizer) {
+  return load_checkpoint(folder, model, {saved_part("optim", optimizer)});
 }
 
 void load_weights(const std::string& path, nn::Module& model) {
@@ -164,7 +198,11 @@ void load_weights(const std::string& path, nn::Module& model) {
     }
     if (file == path) throw IoError("checkpoint", "there is no complete checkpoint in " + path);
   }
-  load_into(model, file);
+  const std::string averages = fs::path(file).parent_path() / "ema.safetensors";
+  load_file(file, [&](const nn::NamedTensors& state) {
+    const bool averaged = file != path && fs::is_regular_file(averages, ignored);
+    model.load_state_dict(averaged ? with_averages(state, averages) : state);
+  });
 }
 
 }  // namespace cutaway::train

@@ -60,6 +60,19 @@ std::string table_row(const std::string& name, const std::string& value) {
                      report::escape(value));
 }
 
+// Of options that most runs leave as they are.
+std::string optional_flags(const TrainConfig& c) {
+  std::string command;
+  const TrainConfig usual;
+  if (c.dtype != usual.dtype) command += " --dtype " + c.dtype;
+  if (c.augment != usual.augment) command += " --augment " + c.augment;
+  if (c.label_smoothing != 0) command += fmt::format(" --label-smoothing {}", c.label_smoothing);
+  if (c.ema != 0) command += fmt::format(" --ema {}", c.ema);
+  if (!c.decay_all) command += " --no-norm-decay";
+  if (c.accumulate != 1) command += fmt::format(" --accumulate {}", c.accumulate);
+  return command;
+}
+
 }  // namespace
 
 std::string confusion_text(const std::vector<std::vector<int64_t>>& counts,
@@ -143,6 +156,7 @@ void write_report(const ReportInput& in) {
       c.schedule, c.seed);
   if (c.clip > 0) command += fmt::format(" --clip {}", c.clip);
   if (text) command += language_flags(c);
+  command += optional_flags(c);
   std::string html =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" +
       report::escape(c.model + " on " + c.data) +

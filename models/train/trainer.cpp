@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include <cutaway/autograd/autocast.h>
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/ops.h>
 #include <cutaway/autograd/record.h>
@@ -22,15 +23,16 @@
 #include <cutaway/core/text.h>
 #include <cutaway/datasets/loader.h>
 #include <cutaway/models/train/checkpoint.h>
+#include <cutaway/models/train/choices.h>
 #include <cutaway/models/train/json_fields.h>
 #include <cutaway/models/train/language.h>
 #include <cutaway/models/train/progress.h>
 #include <cutaway/models/train/run_folder.h>
 #include <cutaway/models/train/run_report.h>
 #include <cutaway/models/zoo/zoo.h>
-#include <cutaway/nn/optim/adaptive.h>
-#include <cutaway/nn/optim/muon.h>
-#include <cutaway/nn/optim/optimizer.h>
+#include <cutaway/nn/optim/ema.h>
+#include <cutaway/nn/optim/scaler.h>
+#include <cutaway/nn/sched/plateau.h>
 #include <cutaway/nn/sched/schedule.h>
 
 namespace cutaway::train {
@@ -45,106 +47,10 @@ void require(bool good, const std::string& rule) {
   if (!good) throw ValueError("train", rule);
 }
 
-void check_config(const TrainConfig& c) {
-  require(c.epochs >= 0 && c.epochs <= kLargestCount,
-          fmt::format("epochs must be 0 to 2^53; got {}", c.epochs));
-  require(c.batch >= 1 && c.batch <= kLargestCount,
-          fmt::format("batch must be 1 to 2^53; got {}", c.batch));
-  require(c.lr >= 0 && std::isfinite(c.lr),
-          fmt::format("lr must be a finite number ≥ 0; got {}", c.lr));
-  require(c.weight_decay >= 0 && std::isfinite(c.weight_decay),
-          fmt::format("weight decay must be a finite number ≥ 0; got {}", c.weight_decay));
-  require(c.clip >= 0 && std::isfinite(c.clip),
-          fmt::format("clip must be a finite number ≥ 0; got {}", c.clip));
-  require(c.checkpoint_every >= 1,
-          fmt::format("checkpoint-every must be ≥ 1; got {}", c.checkpoint_every));
-  require(c.context >= 1 && c.context <= kLargestCount,
-          fmt::format("context must be 1 to 2^53; got {}", c.context));
-  require(std::min({c.layers, c.heads, c.width}) >= 0 &&
-              std::max({c.layers, c.heads, c.width}) <= (1 << 20),
-          fmt::format("layers, heads and width must be 0 to 2^20; got {}, {} and {}", c.layers,
-                      c.heads, c.width));
-  require(c.dropout >= 0 && c.dropout < 1,
-          fmt::format("dropout must be at least 0 and below 1; got {}", c.dropout));
-  require(c.log_every >= 1, fmt::format("log-every must be ≥ 1; got {}", c.log_every));
-}
-
-std::unique_ptr<optim::Optimizer> make_optimizer(const TrainConfig& c,
-                                                 nn::NamedTensors parameters) {
-  if (c.optimizer == "sgd") {
-    return std::make_unique<optim::Sgd>(
-        std::move(parameters),
-        optim::SgdOptions{.lr = c.lr, .momentum = c.momentum, .weight_decay = c.weight_decay});
-  }
-  if (c.optimizer == "adam") {
-    return std::make_unique<optim::Adam>(
-        std::move(parameters), optim::AdamOptions{.lr = c.lr, .weight_decay = c.weight_decay});
-  }
-  if (c.optimizer == "rmsprop") {
-    return std::make_unique<optim::Rmsprop>(
-        std::move(parameters), optim::RmspropOptions{.lr = c.lr, .weight_decay = c.weight_decay});
-  }
-  if (c.optimizer == "adagrad") {
-    return std::make_unique<optim::Adagrad>(
-        std::move(parameters), optim::AdagradOptions{.lr = c.lr, .weight_decay = c.weight_decay});
-  }
-  if (c.optimizer == "lion") {
-    return std::make_unique<optim::Lion>(
-        std::move(parameters), optim::LionOptions{.lr = c.lr, .weight_decay = c.weight_decay});
-  }
-  if (c.optimizer == "muon") {
-    return std::make_unique<optim::Muon>(
-        std::move(parameters), optim::MuonOptions{.lr = c.lr, .weight_decay = c.weight_decay});
-  }
-  require(c.optimizer == "adamw",
-          fmt::format("unknown optimiser \"{}\"; need sgd, adam, adamw, rmsprop, adagrad, "
-                      "lion or muon",
-                      c.optimizer));
-  return std::make_unique<optim::AdamW>(
-      std::move(parameters), optim::AdamWOptions{.lr = c.lr, .weight_decay = c.weight_decay});
-}
-
-sched::Schedule make_schedule(const TrainConfig& c, int64_t steps) {
-  const int64_t total = std::max<int64_t>(steps, 1), warm = std::max<int64_t>(total / 20, 1);
-  if (c.schedule == "constant") return sched::constant();
-  if (c.schedule == "step") return sched::step(std::max<int64_t>(total / 3, 1));
-  if (c.schedule == "cosine") return sched::cosine(total);
-  require(c.schedule == "warmup-cosine",
-          fmt::format("unknown schedule \"{}\"; need constant, step, cosine or warmup-cosine",
-                      c.schedule));
-  return sched::warmup(warm, 0.05, sched::cosine(std::max<int64_t>(total - warm, 1)));
-}
-
-nlohmann::json config_json(const TrainConfig& c) {
-  nlohmann::json j = {{"version", CUTAWAY_VERSION},
-                      {"model", c.model},
-                      {"data", c.data},
-                      {"epochs", c.epochs},
-                      {"batch", c.batch},
-                      {"optimizer", c.optimizer},
-                      {"lr", c.lr},
-                      {"weight_decay", c.weight_decay},
-                      {"momentum", c.momentum},
-                      {"schedule", c.schedule},
-                      {"clip", c.clip},
-                      {"seed", c.seed},
-                      {"checkpoint_every", c.checkpoint_every},
-                      {"log_every", c.log_every},
-                      {"device", c.device}};
-  if (zoo::is_language_model(c.model)) {
-    j.update({{"tokenizer", c.tokenizer},
-              {"context", c.context},
-              {"layers", c.layers},
-              {"heads", c.heads},
-              {"width", c.width},
-              {"dropout", c.dropout}});
-  }
-  return j;
-}
-
 // Number of rows whose largest logit is at the target (on the host).
-int64_t count_correct(const Tensor& logits, const Tensor& targets) {
+int64_t count_correct(const Tensor& logits, const Tensor& given) {
   const Tensor best = argmax(logits, -1).to(kCpu);
+  const Tensor targets = given.dtype() == DType::i64 ? given : argmax(given, -1);  // mixed images
   const int64_t* a = best.data<int64_t>();
   const int64_t* b = targets.data<int64_t>();
   int64_t n = 0;
@@ -166,16 +72,25 @@ class Run {
     manual_seed(config.seed);
     model_ = zoo::make_model(config.model, task_of(config, data_));
     model_->to(device_);
-    optimizer_ = make_optimizer(config, model_->parameters());
-    loader_.emplace(train_set_, data::LoaderOptions{
-                                    .batch = config.batch, .shuffle = true, .seed = config.seed});
+    optimizer_.emplace(config, model_->parameters());
+    parts_.push_back(optimizer_->saved());
+    add_extras();
+    loader_.emplace(train_set_,
+                    data::LoaderOptions{
+                        .batch = config.batch,
+                        .shuffle = true,
+                        .seed = config.seed,
+                        .prefetch = 2 * settings.data_threads,
+                        .threads = settings.data_threads,
+                        .augment = data::parse_augmentation(
+                            config.augment, data_.tokenizer ? 1 : task_of(train_set_).classes)});
     require(!__builtin_mul_overflow(config.epochs, loader_->batches_per_epoch(), &total_steps_),
             fmt::format("epochs × batches must fit in 64 bits; got {} × {}", config.epochs,
                         loader_->batches_per_epoch()));
-    scheduler_.emplace(*optimizer_, make_schedule(config, total_steps_));
+    schedule_ = make_schedule(config, total_steps_);
     const bool has_checkpoint = !latest_checkpoint(folder_.file("checkpoint")).empty();
     if (resume && has_checkpoint) {
-      progress_ = load_checkpoint(folder_.file("checkpoint"), *model_, *optimizer_);
+      progress_ = load_checkpoint(folder_.file("checkpoint"), *model_, parts_);
       const int64_t batches = loader_->batches_per_epoch();
       if (progress_.position.batch > batches) {
         throw IoError("checkpoint", fmt::format("{} stands at batch {} of an epoch, {} has {}",
@@ -191,7 +106,6 @@ class Run {
                                   folder_.file("checkpoint"), progress_.step, at.batch, at.epoch));
       }
       loader_->seek(progress_.position);
-      scheduler_->set_counter(progress_.step);
     }
     metrics_.emplace(folder_.file("metrics.csv"), progress_.rows);
     events_.emplace(folder_.path());
@@ -213,13 +127,16 @@ class Run {
         return outcome;
       }
     }
-    outcome.test = evaluate(*model_, test_set_);
+    outcome.test = test();
     if (auto* language = dynamic_cast<zoo::LanguageModel*>(model_.get())) {
+      std::optional<optim::Ema::Swap> averaged;
+      if (ema_) averaged.emplace(*ema_);
       outcome.language = language_result(outcome.test.loss, data_);
       outcome.language->samples = text_samples(*language, data_);
     }
     save();
     outcome.finished = true;
+    outcome.waited = loader_->waited() / std::max(stepping_seconds_, 1e-9);
     outcome.step = progress_.step;
     outcome.seconds = seconds_since(begin_);
     write_report({config_, folder_.path(), model_->type(), model_->num_parameters(), &train_set_,
@@ -228,6 +145,33 @@ class Run {
   }
 
  private:
+  // What a run has beside model and optimiser.
+  void add_extras() {
+    if (config_.ema > 0) {
+      nn::NamedTensors weights;
+      for (const nn::Named& n : model_->state_dict()) {
+        if (n.value.is_floating()) weights.push_back(n);
+      }
+      ema_.emplace(std::move(weights), optim::EmaOptions{.decay = config_.ema, .warmup = true});
+      parts_.push_back(saved_part("ema", *ema_));
+    }
+    if (config_.dtype == "f16") {
+      scaler_.emplace();
+      parts_.push_back(saved_part("scaler", *scaler_));
+    }
+    if (config_.schedule == "plateau") {
+      plateau_.emplace();
+      parts_.push_back(saved_part("plateau", *plateau_));
+    }
+  }
+
+  // On the test set, with the averages of the weights if there are any.
+  Evaluation test() {
+    std::optional<optim::Ema::Swap> averaged;
+    if (ema_) averaged.emplace(*ema_);
+    return evaluate(*model_, test_set_);
+  }
+
   static constexpr int64_t kExplainAfter = 4;  // steps, by which one is replayed if any can be
 
   void say(const std::string& line) {
@@ -268,6 +212,7 @@ class Run {
         if (stopped && progress_.position.batch < per_epoch) break;
       }
     }
+    stepping_seconds_ += seconds_since(epoch_begin);
     line.update(progress_.position.batch, mean_loss(), rate(epoch_examples, epoch_begin), true);
     line.finish();
     if (progress_.position.batch < per_epoch && stopped) return false;
@@ -285,18 +230,19 @@ class Run {
   }
 
   void end_epoch(int64_t epoch, double rate) {
-    const Evaluation test = evaluate(*model_, test_set_);
+    const Evaluation result = test();
     if (progress_.seen > 0) log_train_row(epoch, rate);
-    log_row(epoch, "test", test.loss, test.accuracy, 0);
+    if (plateau_) plateau_->step(last_loss_);
+    log_row(epoch, "test", result.loss, result.accuracy, 0);
     if (data_.tokenizer) {
-      const LanguageResult r = language_result(test.loss, data_);
+      const LanguageResult r = language_result(result.loss, data_);
       say(fmt::format("           validation   {:.4f} nats/char   perplexity {:.3f} per token",
                       r.nats_per_character, r.perplexity));
     } else {
-      say(fmt::format("           test   loss {:.4f}   accuracy {:.2f} %", test.loss,
-                      100 * test.accuracy));
+      say(fmt::format("           test   loss {:.4f}   accuracy {:.2f} %", result.loss,
+                      100 * result.accuracy));
     }
-    progress_.best_accuracy = std::max(progress_.best_accuracy, test.accuracy);
+    progress_.best_accuracy = std::max(progress_.best_accuracy, result.accuracy);
     progress_.position = {epoch + 1, 0};
     loader_->seek(progress_.position);
   }
@@ -315,11 +261,46 @@ class Run {
                      "lower --lr, or give --clip 1");
   }
 
-  // What is recorded: a batch → its loss and logits.
-  Tensors run_batch(const Tensors& batch) {
-    Tensor logits = (*model_)(batch[0]);
-    if (data_.tokenizer) logits = reshape(logits, {batch[1].numel(), logits.size(-1)});
-    const Tensor loss = cross_entropy(logits, reshape(batch[1], {batch[1].numel()}));
+  // Loss and logits under autocast.
+  std::pair<Tensor, Tensor> forward(const Tensor& x, const Tensor& y) {
+    const DType low = config_.dtype == "bf16"  ? DType::bf16
+                      : config_.dtype == "f16" ? DType::f16
+                                               : DType::f32;
+    const AutocastGuard autocast(low);
+    Tensor logits = (*model_)(x);
+    const bool tokens = data_.tokenizer.has_value();
+    if (tokens) logits = reshape(logits, {y.numel(), logits.size(-1)});
+    const Tensor target = tokens ? reshape(y, {y.numel()}) : y;
+    return {cross_entropy(logits, target, {.label_smoothing = config_.label_smoothing}), logits};
+  }
+
+  // Gradients of a batch, which goes through the model in parts; its loss and logits.
+  std::pair<Tensor, Tensor> gradients(const Tensor& x, const Tensor& y) {
+    const auto backward = [&](const Tensor& loss) {
+      scaler_ ? scaler_->scale(loss).backward() : loss.backward();
+    };
+    const int64_t n = x.size(0), parts = std::min(config_.accumulate, n);
+    if (parts == 1) {
+      auto [loss, logits] = forward(x, y);
+      require_finite_on(loss);
+      backward(loss);
+      return {loss, logits};
+    }
+    Tensor total;
+    Tensors all;
+    for (int64_t i = 0; i < parts; ++i) {
+      const int64_t begin = n * i / parts, count = n * (i + 1) / parts - begin;
+      auto [mean, logits] = forward(narrow(x, 0, begin, count), narrow(y, 0, begin, count));
+      const Tensor loss = mean * (double(count) / double(n));
+      backward(loss);
+      total = total.defined() ? total + loss.detach() : loss.detach();
+      all.push_back(logits.detach());
+    }
+    require_finite_on(total);
+    return {total, cat(all, 0)};
+  }
+
+  void require_finite_on(const Tensor& loss) {
     if (device_ == kCpu) {
       recording::each_time("require_finite", {&loss}, [this](const void* const* value) {
         require_finite(element_as_double(value[0], DType::f32, 0));
@@ -327,18 +308,48 @@ class Run {
     } else {
       require_finite(loss.item());
     }
-    loss.backward();
-    if (config_.clip > 0) optim::clip_grad_norm(optimizer_->parameters(), config_.clip, 2, true);
-    optimizer_->step_and_zero();
+  }
+
+  // What is recorded: a batch → its loss and logits.
+  Tensors run_batch(const Tensors& batch) {
+    const auto [loss, logits] = gradients(batch[0], batch[1]);
+    optim::Optimizer& optimizer = *optimizer_->stepping();
+    // A gradient that overflowed in f16 leaves the step out instead of being an error.
+    const bool good = !scaler_ || scaler_->unscale(optimizer);
+    if (config_.clip > 0 && good) {
+      optim::clip_grad_norm(optimizer.parameters(), config_.clip, 2, true);
+    }
+    if (scaler_) {
+      scaler_->step(optimizer);
+      optimizer.zero_grad();
+    } else {
+      optimizer.step_and_zero();
+    }
     return {loss, logits};
   }
 
+  // A step of L-BFGS: the loss is asked for several times; that of the first is returned.
+  Tensors run_lbfgs(const Tensors& batch) {
+    Tensors first;
+    optimizer_->lbfgs()->step([&] {
+      for (const nn::Named& p : model_->parameters()) Tensor(p.value).zero_grad();
+      const auto [loss, logits] = gradients(batch[0], batch[1]);
+      if (first.empty()) first = {loss.detach().clone(), logits.detach()};
+      return loss;
+    });
+    return first;
+  }
+
   void train_step(const Tensor& x, const Tensor& y) {
-    scheduler_->set_counter(progress_.step);
-    const Tensors out = step_({x.to(device_), y.to(device_)});
-    if (settings_.record && ++steps_here_ == kExplainAfter && step_.stats().replayed == 0) {
+    const double lowered = plateau_ ? plateau_->factor() : 1;
+    optimizer_->set_lr(config_.lr * schedule_(progress_.step) * lowered);
+    const Tensors batch = {x.to(device_), y.to(device_)};
+    const Tensors out = optimizer_->lbfgs() ? run_lbfgs(batch) : step_(batch);
+    const bool recordable = settings_.record && !optimizer_->lbfgs();
+    if (recordable && ++steps_here_ == kExplainAfter && step_.stats().replayed == 0) {
       say(fmt::format("steps run eagerly: {}", step_.why_eager()));
     }
+    if (ema_) ema_->update();
     progress_.loss_sum += out[0].item() * double(y.numel());
     progress_.correct += count_correct(out[1], y);
     progress_.seen += y.numel();
@@ -355,7 +366,7 @@ class Run {
 
   void save() {
     progress_.rows = int64_t(metrics_->rows().size());
-    save_checkpoint(folder_.file("checkpoint"), *model_, *optimizer_, progress_);
+    save_checkpoint(folder_.file("checkpoint"), *model_, parts_, progress_);
   }
 
   TrainConfig config_;
@@ -365,9 +376,13 @@ class Run {
   RunData data_;
   data::Dataset &train_set_ = data_.train, &test_set_ = data_.test;
   std::unique_ptr<nn::Module> model_;
-  std::unique_ptr<optim::Optimizer> optimizer_;
+  std::optional<ChosenOptimizer> optimizer_;
+  std::optional<optim::Ema> ema_;
+  std::optional<optim::GradScaler> scaler_;  // f16
+  std::optional<sched::Plateau> plateau_;
+  std::vector<SavedPart> parts_;  // of checkpoints
   std::optional<data::Loader> loader_;
-  std::optional<sched::Scheduler> scheduler_;
+  sched::Schedule schedule_ = sched::constant();
   std::optional<MetricsFile> metrics_;
   std::optional<io::EventWriter> events_;
   RecordedStep step_;
@@ -375,6 +390,7 @@ class Run {
   int64_t total_steps_ = 0;
   Progress progress_;
   double last_loss_ = 0;
+  double stepping_seconds_ = 0;  // of this process, without tests and checkpoints at their ends
   Clock::time_point begin_ = Clock::now();
 };
 
@@ -458,45 +474,6 @@ Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, int64_t bat
   return e;
 }
 
-TrainConfig read_config(const std::string& folder) {
-  const std::string path = folder + "/config.json";
-  const nlohmann::json j = read_json_object("config", path);
-  const auto text = [&](const char* name) {
-    return json_field<std::string>("config", j, name, path);
-  };
-  const auto count = [&](const char* name) { return json_field<int64_t>("config", j, name, path); };
-  const auto number = [&](const char* name) { return json_field<double>("config", j, name, path); };
-  TrainConfig c;
-  c.model = text("model");
-  c.data = text("data");
-  c.epochs = count("epochs");
-  c.batch = count("batch");
-  c.optimizer = text("optimizer");
-  c.lr = number("lr");
-  c.weight_decay = number("weight_decay");
-  c.momentum = number("momentum");
-  c.schedule = text("schedule");
-  c.clip = number("clip");
-  c.seed = json_field<uint64_t>("config", j, "seed", path);
-  c.checkpoint_every = count("checkpoint_every");
-  c.log_every = count("log_every");
-  if (j.contains("device")) c.device = text("device");  // not in files of the first version
-  if (zoo::is_language_model(c.model)) {
-    c.tokenizer = text("tokenizer");
-    c.context = count("context");
-    c.layers = count("layers");
-    c.heads = count("heads");
-    c.width = count("width");
-    c.dropout = number("dropout");
-  }
-  try {
-    check_config(c);
-  } catch (const ValueError& e) {
-    throw IoError("config", path + ": " + e.what());
-  }
-  return c;
-}
-
 TrainOutcome train(const TrainConfig& config, const std::string& folder, bool resume,
                    const TrainSettings& settings) {
   if (resume) {
@@ -513,14 +490,17 @@ TrainOutcome train(const TrainConfig& config, const std::string& folder, bool re
   std::optional<data::Tokenizer> tokenizer;
   {  // fail before a folder is made
     const RunData run_data = open_run_data(c);
-    const auto model = zoo::make_model(c.model, task_of(c, run_data));
-    make_optimizer(c, model->parameters());
+    const zoo::Task task = task_of(c, run_data);
+    const auto model = zoo::make_model(c.model, task);
+    require(!run_data.tokenizer || c.augment.empty(), "augment changes images; this is text");
+    data::parse_augmentation(c.augment, std::max<int64_t>(task.classes, 1));
+    const ChosenOptimizer optimizer(c, model->parameters());
     make_schedule(c, 1);
     tokenizer = run_data.tokenizer;
   }
   RunFolder run_folder = RunFolder::create(folder);
   if (tokenizer) tokenizer->save(run_folder.file("tokenizer.json"));
-  io::write_file_atomic(run_folder.file("config.json"), config_json(c).dump(2) + "\n");
+  io::write_file_atomic(run_folder.file("config.json"), config_text(c));
   return Run(c, std::move(run_folder), false, settings).go();
 }
 

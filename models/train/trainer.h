@@ -16,17 +16,22 @@ struct TrainConfig {
   std::string data = "fashion-mnist";
   int64_t epochs = 4;
   int64_t batch = 128;
-  std::string optimizer = "adamw";  // sgd, adam, adamw, rmsprop, adagrad, lion, muon
+  std::string optimizer = "adamw";  // sgd, adam, adamw, rmsprop, adagrad, lion, muon, lbfgs
   double lr = 2e-3;
   double weight_decay = 0.01;
-  double momentum = 0.9;  // sgd
-  std::string schedule =
-      "cosine";     // constant, step, cosine, warmup-cosine (steps of the optimiser)
-  double clip = 0;  // total gradient norm; 0: no clipping
+  double momentum = 0.9;            // sgd
+  std::string schedule = "cosine";  // over the steps of the run; see make_schedule()
+  double clip = 0;                  // total gradient norm; 0: no clipping
   uint64_t seed = 1;
   int64_t checkpoint_every = 200;  // steps
   int64_t log_every = 50;          // steps between rows of metrics.csv
   std::string device = "cpu";      // cpu, cuda, cuda:N or emu
+  std::string dtype = "f32";       // f32; bf16, f16: under autocast
+  std::string augment;             // of training images, as parse_augmentation() reads it
+  double label_smoothing = 0;
+  double ema = 0;          // decay of the average of weights that is tested and kept; 0: none
+  bool decay_all = true;   // false: no weight decay for norms and biases
+  int64_t accumulate = 1;  // parts in which a batch goes through the model
   // Of language models: char, byte, or a file as data::Tokenizer::load reads it; tokens in a row;
   // sizes of the model, 0: those of its name.
   std::string tokenizer = "char";
@@ -64,12 +69,14 @@ struct TrainOutcome {
   Evaluation test;  // of language models: loss and accuracy per token, the rest is empty
   std::optional<LanguageResult> language;
   double seconds = 0;  // of this process
+  double waited = 0;   // share of the time of training steps in which they waited for data
 };
 
 struct TrainSettings {
   bool quiet = false;
   int64_t stop_after = -1;  // steps; saves and stops as Ctrl-C does
   bool record = true;       // replay steps (autograd/record.h) where that holds; same bits
+  int data_threads = 1;     // that prepare batches; the same batches for any number
 };
 
 // Trains into a run folder. With `resume` the folder's own config is used and the run goes on from

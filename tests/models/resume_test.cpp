@@ -7,11 +7,13 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/parallel.h>
 #include <cutaway/models/train/checkpoint.h>
+#include <cutaway/models/train/choices.h>
 #include <cutaway/models/train/trainer.h>
 
 namespace cutaway::train {
@@ -79,6 +81,100 @@ TEST(Resume, recorded_and_eager_steps_leave_the_same_bytes) {
     fs::remove_all(recorded);
     fs::remove_all(eager);
   }
+}
+
+TEST(Resume, every_option_survives_a_stop) {
+  const std::vector<std::pair<const char*, std::function<void(TrainConfig&)>>> options = {
+      {"augment", [](TrainConfig& c) { c.augment = "crop:1,flip,rotate,mixup"; }},
+      {"ema", [](TrainConfig& c) { c.ema = 0.9, c.label_smoothing = 0.1; }},
+      {"plateau", [](TrainConfig& c) { c.schedule = "plateau", c.decay_all = false; }},
+      {"accumulate", [](TrainConfig& c) { c.accumulate = 3, c.schedule = "one-cycle"; }},
+      {"bf16", [](TrainConfig& c) { c.dtype = "bf16"; }},
+      {"f16", [](TrainConfig& c) { c.dtype = "f16", c.clip = 1; }},
+      {"lbfgs", [](TrainConfig& c) { c.optimizer = "lbfgs", c.lr = 0.5, c.batch = 240; }}};
+  for (const auto& [name, change] : options) {
+    TrainConfig c = small_config();
+    c.model = "mlp";
+    c.epochs = 1;
+    change(c);
+    const std::string whole = scratch("whole"), parts = scratch("parts");
+    const TrainOutcome outcome = train(c, whole, false, {.quiet = true, .data_threads = 2});
+    EXPECT_GT(outcome.test.accuracy, 0.2) << name;
+    EXPECT_FALSE(train(c, parts, false, {.quiet = true, .stop_after = 4}).finished);
+    EXPECT_TRUE(train({}, parts, true, {.quiet = true}).finished);
+    EXPECT_EQ(checkpoint_bytes(whole), checkpoint_bytes(parts)) << name;
+    for (const char* file : {"ema", "scaler", "plateau"}) {
+      const auto bytes = [&](const std::string& run) {
+        const std::string path = latest_checkpoint(run + "/checkpoint") + "/" + file;
+        return bytes_of(path + ".safetensors");
+      };
+      EXPECT_EQ(bytes(whole), bytes(parts)) << name;
+    }
+    EXPECT_EQ(read_config(parts).augment, c.augment);
+    EXPECT_EQ(read_config(parts).decay_all, c.decay_all);
+    fs::remove_all(whole);
+    fs::remove_all(parts);
+  }
+}
+
+// What is tested at the end is what load_weights() gives.
+TEST(Resume, the_averages_of_weights_are_what_is_kept) {
+  TrainConfig c = small_config();
+  c.model = "mlp";
+  c.ema = 0.9;
+  const std::string folder = scratch("ema");
+  const TrainOutcome outcome = train(c, folder, false, {.quiet = true});
+  const data::Dataset test = data::open("digits", "test");
+  const auto model = zoo::make_model("mlp", task_of(test));
+  load_weights(folder, *model);
+  EXPECT_EQ(evaluate(*model, test).loss, outcome.test.loss);
+  load_weights(latest_checkpoint(folder + "/checkpoint") + "/model.safetensors", *model);
+  EXPECT_NE(evaluate(*model, test).loss, outcome.test.loss);
+  fs::remove_all(folder);
+}
+
+TEST(Resume, parts_of_a_batch_have_the_gradient_of_the_batch) {
+  TrainConfig c = small_config();
+  c.model = "mlp";
+  c.optimizer = "sgd";
+  c.lr = 0.1;
+  c.epochs = 1;
+  const std::string whole = scratch("whole"), parts = scratch("parts");
+  const double loss = train(c, whole, false, {.quiet = true}).test.loss;
+  c.accumulate = 5;
+  EXPECT_NEAR(train(c, parts, false, {.quiet = true}).test.loss, loss, 1e-4);
+  fs::remove_all(whole);
+  fs::remove_all(parts);
+}
+
+TEST(Resume, options_outside_their_range) {
+  const auto refused = [](std::function<void(TrainConfig&)> change) {
+    TrainConfig c = small_config();
+    change(c);
+    const std::string folder = scratch("refused");
+    EXPECT_THROW(train(c, folder, false, {.quiet = true}), ValueError);
+    EXPECT_FALSE(fs::exists(folder));
+  };
+  refused([](TrainConfig& c) { c.dtype = "f64"; });
+  refused([](TrainConfig& c) { c.augment = "crops"; });
+  refused([](TrainConfig& c) { c.label_smoothing = 2; });
+  refused([](TrainConfig& c) { c.ema = 1; });
+  refused([](TrainConfig& c) { c.accumulate = 0; });
+  refused([](TrainConfig& c) { c.schedule = "cosin"; });
+  for (const char* name : {"constant", "plateau", "step", "multi-step", "exponential", "cosine",
+                           "cosine-restarts", "linear", "polynomial", "warmup-cosine", "one-cycle",
+                           "inverse-sqrt", "cyclic", "warmup-stable-decay"}) {
+    TrainConfig c = small_config();
+    c.schedule = name;
+    for (const int64_t steps : {1, 2, 7, 100}) {
+      const sched::Schedule schedule = make_schedule(c, steps);
+      for (int64_t i = 0; i < steps; ++i) {
+        EXPECT_GE(schedule(i), 0) << name;
+        EXPECT_LE(schedule(i), 1 + 1e-12) << name;
+      }
+    }
+  }
+  refused([](TrainConfig& c) { c.optimizer = "lbfgs", c.clip = 1; });
 }
 
 // Runs the training in a process of its own and kills it after `microseconds`.
