@@ -327,7 +327,6 @@ void attention_fast_backward(Backward& b) {
 // is 0.
 void onnx_attention(OnnxCall& c) {
   const auto& a = c.attrs<AttentionAttrs>();
-  const DType type = c.type();
   const int rank = c.in(1).dim();
   Shape order;
   for (int d = 0; d < rank; ++d) order.push_back(d);
