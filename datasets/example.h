@@ -69,6 +69,10 @@ template <size_t I>
 Tensor& get(Batch& batch) {
   return const_cast<Tensor&>(get<I>(std::as_const(batch)));
 }
+template <size_t I>
+Tensor&& get(Batch&& batch) {  // of `auto [x, y] = …`
+  return std::move(get<I>(batch));
+}
 
 }  // namespace cutaway::data
 
