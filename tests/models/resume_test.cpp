@@ -91,7 +91,7 @@ TEST(Resume, every_option_survives_a_stop) {
       {"accumulate", [](TrainConfig& c) { c.accumulate = 3, c.schedule = "one-cycle"; }},
       {"bf16", [](TrainConfig& c) { c.dtype = "bf16"; }},
       {"f16", [](TrainConfig& c) { c.dtype = "f16", c.clip = 1; }},
-      {"lbfgs", [](TrainConfig& c) { c.optimizer = "lbfgs", c.lr = 0.5, c.batch = 240; }}};
+      {"lbfgs", [](TrainConfig& c) { c.optimizer = "lbfgs", c.model = "linear", c.batch = 240; }}};
   for (const auto& [name, change] : options) {
     TrainConfig c = small_config();
     c.model = "mlp";
