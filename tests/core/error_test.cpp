@@ -25,7 +25,7 @@ TEST(Error, NamesModulePathAndCallSite) {
     CallScope outer(here);
     CallScope inner(std::source_location::current());  // a composite's own calls do not count
     EXPECT_EQ(std::string(ValueError("linear", "bad", "do this").what()),
-              "[linear] bad\n  at  net.fc1 (Linear)\n  in  " + std::string(here.file_name()) + ":" +
+              "[linear] bad\n  at  net.fc1 (Linear)\n  in  tests/core/error_test.cpp:" +
                   std::to_string(here.line()) + "\n  hint: do this");
   }
   EXPECT_STREQ(ValueError("linear", "bad").what(), "[linear] bad\n  at  net.fc1 (Linear)");
