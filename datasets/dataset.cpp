@@ -8,6 +8,7 @@
 #include <cutaway/core/error.h>
 #include <cutaway/core/tensor_ops.h>
 #include <cutaway/datasets/readers.h>
+#include <cutaway/datasets/text/text_files.h>
 
 namespace cutaway::data {
 namespace {
@@ -156,6 +157,11 @@ Dataset open(const std::string& name, const std::string& split) {
   const std::string images = find_file(name + "-images-idx3-ubyte");
   const std::string labels = find_file(name + "-labels-idx1-ubyte");
   if (!images.empty() && !labels.empty()) return from_idx(name, images, labels);
+  if (is_corpus(name)) {
+    throw ValueError("data",
+                     fmt::format("\"{}\" is text; this model reads examples with a target", name),
+                     "--model gpt or lstm");
+  }
   std::string known;
   for (const auto& [n, about] : known_datasets()) known += fmt::format("\n    {:<14} {}", n, about);
   throw ValueError("data", fmt::format("there is no data set \"{}\"; known are:{}", name, known));
