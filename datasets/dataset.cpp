@@ -1,14 +1,15 @@
 #include <cutaway/datasets/dataset.h>
 
 #include <fmt/format.h>
-#include <cmath>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include <cutaway/core/error.h>
 #include <cutaway/core/tensor_ops.h>
+#include <cutaway/datasets/formats.h>
 #include <cutaway/datasets/readers.h>
-#include <cutaway/datasets/text/text_files.h>
+#include <cutaway/datasets/targets.h>
 
 namespace cutaway::data {
 namespace {
@@ -20,17 +21,9 @@ const std::vector<std::string> kFashionClasses = {"T-shirt", "trouser",   "pullo
 // Mean and standard deviation of the training images, greys in [0, 1].
 constexpr double kFashionMean = 0.2860, kFashionStd = 0.3530;
 
-// The file, plain or gzipped; empty when neither is there.
-std::string find_file(const fs::path& stem) {
-  for (const char* end : {"", ".gz"}) {
-    std::error_code ignored;
-    const std::string path = stem.string() + end;
-    if (fs::is_regular_file(path, ignored)) return path;
-  }
-  return {};
-}
+}  // namespace
 
-Dataset from_idx(const std::string& name, const std::string& images, const std::string& labels) {
+Dataset idx_dataset(const std::string& name, const std::string& images, const std::string& labels) {
   Dataset d;
   d.name = name;
   const Tensor x = load_idx(images), y = load_idx(labels);
@@ -46,46 +39,29 @@ Dataset from_idx(const std::string& name, const std::string& images, const std::
   return d;
 }
 
-// Rows that belong to a split: every fifth is "test".
-std::vector<int64_t> split_rows(int64_t n, const std::string& split) {
-  std::vector<int64_t> rows;
-  for (int64_t i = 0; i < n; ++i) {
-    if ((i % 5 == 4) == (split == "test")) rows.push_back(i);
-  }
-  return rows;
+bool is_idx_prefix(const std::string& prefix) {
+  return !find_file(prefix + "-images-idx3-ubyte").empty() &&
+         !find_file(prefix + "-labels-idx1-ubyte").empty();
 }
 
-Dataset from_csv(const std::string& name, const std::string& path, const std::string& split) {
-  const CsvTable table = load_csv(path);
+Dataset csv_dataset(const std::string& path, const std::string& split) {
+  const CsvTable table = load_csv(path, {.separator = has_ending(path, ".tsv") ? '\t' : ','});
   const int64_t width = table.values.size(1) - 1;
   if (width < 1)
     throw IoError("csv", path + ": needs at least one input column and a target column");
-  const std::vector<int64_t> rows = split_rows(table.values.size(0), split);
-  Dataset d;
-  d.name = name;
-  d.classes = table.categories.back();
-  d.inputs = empty({int64_t(rows.size()), width});
-  Tensor targets = empty({int64_t(rows.size())}, {.dtype = DType::f64});
+  const int64_t rows = table.values.size(0);
   const double* v = table.values.data<double>();
-  bool whole = true;
-  for (size_t r = 0; r < rows.size(); ++r) {
-    const double* row = v + rows[r] * (width + 1);
-    for (int64_t c = 0; c < width; ++c)
-      d.inputs.data<float>()[int64_t(r) * width + c] = float(row[c]);
-    targets.data<double>()[r] = row[width];
-    whole = whole && row[width] >= 0 && row[width] < 0x1p62 && row[width] == std::floor(row[width]);
+  Dataset d{.name = path, .inputs = empty({rows, width})};
+  std::vector<double> last;
+  for (int64_t r = 0; r < rows; ++r, v += width + 1) {
+    std::transform(v, v + width, d.inputs.data<float>() + r * width,
+                   [](double x) { return float(x); });
+    last.push_back(v[width]);
   }
-  d.targets = cast_raw(targets, whole ? DType::i64 : DType::f32);
-  return d;
+  d.targets = make_targets(last, {.renumber = false}).values;
+  d.classes = table.categories.back();
+  return take_split(d, split);
 }
-
-void require_split(const std::string& split) {
-  if (split != "train" && split != "test") {
-    throw ValueError("data", fmt::format("unknown split \"{}\"; need train or test", split));
-  }
-}
-
-}  // namespace
 
 std::string samples_folder() {
   if (const char* set = std::getenv("CUTAWAY_SAMPLES")) return set;
@@ -111,14 +87,14 @@ Dataset fashion_mnist(const std::string& split) {
     const std::string images = find_file(folder / (full + "-images-idx3-ubyte"));
     const std::string labels = find_file(folder / (full + "-labels-idx1-ubyte"));
     if (images.empty() || labels.empty()) continue;
-    d = from_idx("fashion-mnist", images, labels);
+    d = idx_dataset("fashion-mnist", images, labels);
     break;
   }
   if (!d.inputs.defined()) {
     const fs::path stem =
         fs::path(samples_folder()) / "fashion" / (split == "train" ? "train5k" : "test1k");
-    d = from_idx("fashion-mnist (extract)", stem.string() + "-images-idx3-ubyte.gz",
-                 stem.string() + "-labels-idx1-ubyte.gz");
+    d = idx_dataset("fashion-mnist (extract)", stem.string() + "-images-idx3-ubyte.gz",
+                    stem.string() + "-labels-idx1-ubyte.gz");
   }
   d.classes = kFashionClasses;
   d.mean = kFashionMean;
@@ -128,43 +104,12 @@ Dataset fashion_mnist(const std::string& split) {
 
 Dataset digits(const std::string& split) {
   require_split(split);
-  Dataset d = from_csv("digits", samples_folder() + "/digits/digits.csv.gz", split);
+  Dataset d = csv_dataset(samples_folder() + "/digits/digits.csv.gz", split);
+  d.name = "digits";
   d.inputs = make_view(d.inputs, Layout::contiguous({d.inputs.size(0), 1, 8, 8}));
   d.scale = 1.0 / 16;
   d.classes = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
   return d;
-}
-
-std::vector<std::pair<std::string, std::string>> known_datasets() {
-  return {{"fashion-mnist",
-           "28×28 greys of clothing, 10 classes; 60 000 + 10 000 with the Debian package "
-           "dataset-fashion-mnist, else an extract of 5 000 + 1 000"},
-          {"digits", "8×8 handwritten digits, 10 classes; 1 438 + 359, ships with Cutaway"},
-          {"austen",
-           "two novels of Jane Austen, 0.9 M characters; for language models, as are .txt "
-           "and .txt.gz files and folders of them"},
-          {"FILE.csv", "a table; last column is the target, every fifth row is for testing"},
-          {"PREFIX", "PREFIX-images-idx3-ubyte and PREFIX-labels-idx1-ubyte, plain or .gz"}};
-}
-
-Dataset open(const std::string& name, const std::string& split) {
-  require_split(split);
-  if (name == "fashion-mnist") return fashion_mnist(split);
-  if (name == "digits") return digits(split);
-  std::error_code ignored;
-  if (fs::is_regular_file(name, ignored) && name.find(".csv") != std::string::npos)
-    return from_csv(name, name, split);
-  const std::string images = find_file(name + "-images-idx3-ubyte");
-  const std::string labels = find_file(name + "-labels-idx1-ubyte");
-  if (!images.empty() && !labels.empty()) return from_idx(name, images, labels);
-  if (is_corpus(name)) {
-    throw ValueError("data",
-                     fmt::format("\"{}\" is text; this model reads examples with a target", name),
-                     "--model gpt or lstm");
-  }
-  std::string known;
-  for (const auto& [n, about] : known_datasets()) known += fmt::format("\n    {:<14} {}", n, about);
-  throw ValueError("data", fmt::format("there is no data set \"{}\"; known are:{}", name, known));
 }
 
 }  // namespace cutaway::data

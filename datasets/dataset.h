@@ -31,10 +31,15 @@ Dataset fashion_mnist(const std::string& split);
 // 1 797 handwritten digits, 8×8, 10 classes (UCI optdigits test part); every fifth is "test".
 // inputs f32 [N,1,8,8].
 Dataset digits(const std::string& split);
-// A data set by name ("fashion-mnist", "digits") or by path: *.csv (last column is the target), or
-// the prefix P of P-images-idx3-ubyte[.gz] and P-labels-idx1-ubyte[.gz]. Raises ValueError listing
-// what exists.
-Dataset open(const std::string& name_or_path, const std::string& split);
+// For data sets of pictures of several sizes: 0, as they are; else what all are brought to.
+struct OpenOptions {
+  int64_t height = 0, width = 0;
+};
+// A data set by name ("fashion-mnist", "digits") or by path; docs/data.md has the formats. Files
+// without splits of their own: every fifth example is "test". Raises ValueError listing what is
+// known, and for sizes given to other data than folders of pictures; IoError as the readers do.
+Dataset open(const std::string& name_or_path, const std::string& split,
+             const OpenOptions& options = {});
 // Names that open() knows, each with one line about it.
 std::vector<std::pair<std::string, std::string>> known_datasets();
 // Folder of the samples that ship with Cutaway: CUTAWAY_SAMPLES, beside the program, or the source

@@ -61,6 +61,10 @@ Bytes read_unpacked(const std::string& path, int64_t limit) {
   return begins_lz4(bytes) ? unlz4(bytes, path, limit) : bytes;
 }
 
+uint32_t crc32(std::span<const uint8_t> bytes) {
+  return uint32_t(::crc32_z(0, bytes.data(), bytes.size()));
+}
+
 Bytes gzip(std::span<const uint8_t> content) {
   z_stream z{};
   if (deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK) {

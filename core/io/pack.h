@@ -16,6 +16,9 @@ Bytes read_unpacked(const std::string& path, int64_t limit = 0);
 // above `limit` bytes.
 Bytes unlz4(std::span<const uint8_t> packed, const std::string& name, int64_t limit);
 
+// The checksum of zip, gzip and PNG.
+uint32_t crc32(std::span<const uint8_t> bytes);
+
 // The bytes packed as one gzip member without a time stamp: the same content gives the same file.
 Bytes gzip(std::span<const uint8_t> content);
 // Writes text as AtomicFile does, packed when the path ends in .gz.

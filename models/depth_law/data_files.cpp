@@ -1,4 +1,4 @@
-// Readers of training data: CIFAR batches, IDX images, folders of WAV files.
+// Training data from files: CIFAR, IDX images, folders of WAV files.
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <cutaway/autograd/ops.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/io/file.h>
-#include <cutaway/datasets/dataset.h>
+#include <cutaway/datasets/cifar.h>
 #include <cutaway/models/depth_law/search.h>
 
 namespace cutaway::depth {
@@ -70,46 +70,10 @@ std::vector<float> sound(const std::string& path) {
 
 }  // namespace
 
-// Binary batches of CIFAR-10 (1 label byte) or CIFAR-100 (coarse and fine label), 3×32×32 bytes.
 TrainData read_cifar(const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> files;
-  bool hundred = false;
-  for (int i = 1; i <= 5; ++i) {
-    const std::string path = fmt::format("{}/data_batch_{}.bin", folder, i);
-    if (fs::exists(path)) files.push_back(path);
-  }
-  if (files.empty() && fs::exists(folder + "/train.bin")) {
-    files.push_back(folder + "/train.bin");
-    hundred = true;
-  }
-  if (files.empty()) {
-    throw IoError("depthlaw", folder + ": has neither data_batch_1.bin … nor train.bin");
-  }
-  const size_t row = (hundred ? 2 : 1) + 3072;
-  Tensors images, labels;
-  for (const std::string& path : files) {
-    const io::Bytes bytes = io::read_file(path);
-    if (bytes.empty() || bytes.size() % row != 0) {
-      throw IoError("depthlaw",
-                    fmt::format("{}: {} bytes are no rows of {}", path, bytes.size(), row));
-    }
-    const int64_t n = int64_t(bytes.size() / row);
-    const Tensor x = empty({n, 3, 32, 32}), y = empty({n}, {.dtype = DType::i64});
-    for (int64_t i = 0; i < n; ++i) {
-      const uint8_t* from = bytes.data() + size_t(i) * row;
-      y.data<int64_t>()[i] = from[hundred ? 1 : 0];
-      if (from[hundred ? 1 : 0] >= (hundred ? 100 : 10)) {
-        throw IoError("depthlaw", fmt::format("{}: label {} of image {} is too large", path,
-                                              from[hundred ? 1 : 0], i));
-      }
-      for (int64_t p = 0; p < 3072; ++p)
-        x.data<float>()[i * 3072 + p] = from[row - 3072 + size_t(p)];
-    }
-    images.push_back(x);
-    labels.push_back(y);
-  }
-  return {"cifar", standardised(cat(images)), cat(labels), hundred ? 100 : 10};
+  const data::Dataset d = data::cifar(folder, "train");
+  return {"cifar", standardised(d.inputs.to(DType::f32)), d.targets,
+          int64_t(d.classes.empty() ? 100 : d.classes.size())};
 }
 
 TrainData read_idx_images(const std::string& prefix) {

@@ -2,63 +2,10 @@
 #include <cutaway/models/haste/data.h>
 
 #include <fmt/format.h>
-#include <algorithm>
-#include <cmath>
 
 #include <cutaway/core/error.h>
 
 namespace cutaway::haste {
-
-void add_row(Csr& matrix, std::vector<std::pair<int32_t, float>>& entries) {
-  std::sort(entries.begin(), entries.end());
-  const size_t first = matrix.index.size();
-  for (const auto& [index, value] : entries) {
-    if (matrix.index.size() > first && matrix.index.back() == index) {
-      matrix.value.back() += value;
-    } else {
-      matrix.index.push_back(index);
-      matrix.value.push_back(value);
-    }
-  }
-  matrix.start.push_back(matrix.entries());
-}
-
-Csr take_rows(const Csr& matrix, const std::vector<int64_t>& rows) {
-  Csr out;
-  out.cols = matrix.cols;
-  for (const int64_t r : rows) {
-    if (r < 0 || r >= matrix.rows()) {
-      throw IndexError("take_rows", fmt::format("row out of range; got {}, there are {} rows", r,
-                                                matrix.rows()));
-    }
-    const auto begin = matrix.start[size_t(r)], end = matrix.start[size_t(r) + 1];
-    out.index.insert(out.index.end(), matrix.index.begin() + begin, matrix.index.begin() + end);
-    if (!matrix.value.empty()) {
-      out.value.insert(out.value.end(), matrix.value.begin() + begin, matrix.value.begin() + end);
-    }
-    out.start.push_back(out.entries());
-  }
-  return out;
-}
-
-Csr transpose(const Csr& matrix) {
-  Csr out;
-  out.cols = matrix.rows();
-  out.start.assign(size_t(matrix.cols) + 1, 0);
-  for (const int32_t c : matrix.index) ++out.start[size_t(c) + 1];
-  for (size_t c = 1; c < out.start.size(); ++c) out.start[c] += out.start[c - 1];
-  std::vector<int64_t> next(out.start.begin(), out.start.end() - 1);
-  out.index.resize(matrix.index.size());
-  out.value.resize(matrix.value.size());
-  for (int64_t r = 0; r < matrix.rows(); ++r) {
-    for (int64_t at = matrix.start[size_t(r)]; at < matrix.start[size_t(r) + 1]; ++at) {
-      const size_t to = size_t(next[size_t(matrix.index[size_t(at)])]++);
-      out.index[to] = int32_t(r);
-      if (!matrix.value.empty()) out.value[to] = matrix.value[size_t(at)];
-    }
-  }
-  return out;
-}
 
 XmcData take_samples(const XmcData& data, const std::vector<int64_t>& rows) {
   XmcData out;
@@ -73,39 +20,9 @@ XmcData take_samples(const XmcData& data, const std::vector<int64_t>& rows) {
   return out;
 }
 
-namespace {
-
-void check_matrix(const Csr& m, const std::string& what) {
-  const auto fail = [&](const std::string& rule) { throw ValueError("xmc data", what + rule); };
-  if (m.start.empty() || m.start.front() != 0 || m.start.back() != m.entries()) {
-    fail(": row starts do not span the entries");
-  }
-  if (!m.value.empty() && m.value.size() != m.index.size()) {
-    fail(fmt::format(": {} values for {} entries", m.value.size(), m.index.size()));
-  }
-  for (int64_t r = 0; r < m.rows(); ++r) {
-    const int64_t begin = m.start[size_t(r)], end = m.start[size_t(r) + 1];
-    if (begin > end || end > m.entries()) fail(fmt::format(": row {} ends before it starts", r));
-    for (int64_t at = begin; at < end; ++at) {
-      const int32_t index = m.index[size_t(at)];
-      if (index < 0 || index >= m.cols) {
-        fail(fmt::format(": row {} has index {}, there are {} columns", r, index, m.cols));
-      }
-      if (at > begin && m.index[size_t(at) - 1] >= index) {
-        fail(fmt::format(": row {} is not ascending at index {}", r, index));
-      }
-      if (!m.value.empty() && !std::isfinite(m.value[size_t(at)])) {
-        fail(fmt::format(": row {} index {} is not finite", r, index));
-      }
-    }
-  }
-}
-
-}  // namespace
-
 void check_data(const XmcData& data, const std::string& name) {
-  check_matrix(data.features, name + ": features");
-  check_matrix(data.labels, name + ": labels");
+  data::check_csr(data.features, name + ": features");
+  data::check_csr(data.labels, name + ": labels");
   const auto agree = [&](size_t have, int64_t need, const char* what, bool may_miss) {
     if (int64_t(have) == need || (may_miss && have == 0)) return;
     throw ValueError("xmc data", fmt::format("{}: {} {}, need {}", name, have, what, need));

@@ -5,46 +5,24 @@
 #include <utility>
 #include <vector>
 
+#include <cutaway/datasets/sparse_text.h>
+
 namespace cutaway::haste {
 
-// Sparse rows: entries of row i are index[start[i]] … index[start[i+1]−1], ascending and each
-// once, with value[…] beside them; no values at all mean that every entry is 1.
-struct Csr {
-  int64_t cols = 0;
-  std::vector<int64_t> start{0};  // [rows + 1]
-  std::vector<int32_t> index;
-  std::vector<float> value;
+using data::add_row;
+using data::Csr;
+using data::kMostColumns;
+using data::take_rows;
+using data::transpose;
 
-  int64_t rows() const { return int64_t(start.size()) - 1; }
-  int64_t entries() const { return int64_t(index.size()); }
-  std::span<const int32_t> row(int64_t i) const {
-    return {index.data() + start[size_t(i)], size_t(start[size_t(i) + 1] - start[size_t(i)])};
-  }
-  std::span<const float> values(int64_t i) const {
-    return {value.data() + start[size_t(i)], size_t(start[size_t(i) + 1] - start[size_t(i)])};
-  }
-};
-
-// Features or labels that a file may have.
-inline constexpr int64_t kMostColumns = int64_t(1) << 27;
-
-// Adds a row; its (index, value) pairs are sorted, and values of an index met twice are added.
-void add_row(Csr& matrix, std::vector<std::pair<int32_t, float>>& entries);
-// The rows with these numbers, in this order.
-Csr take_rows(const Csr& matrix, const std::vector<int64_t>& rows);
-// Entry (i, j) as (j, i): [cols, rows]. O(entries).
-Csr transpose(const Csr& matrix);
-
-// Samples with sparse features and the sparse set of their labels.
-struct XmcData {
-  Csr features;  // [samples, features], tf-idf with rows of length 1, or as the file gives them
-  Csr labels;    // [samples, labels], no values
+// Samples with sparse features (tf-idf with rows of length 1, or as the file gives them) and the
+// sparse set of their labels, with names.
+struct XmcData : data::MultiLabelRows {
   std::vector<std::string> words;         // names of the features; may be empty
   std::vector<std::string> label_names;   // may be empty
   std::vector<std::string> sample_names;  // may be empty
   std::vector<std::string> texts;         // raw text of the samples; may be empty
 
-  int64_t rows() const { return features.rows(); }
   int64_t num_features() const { return features.cols; }
   int64_t num_labels() const { return labels.cols; }
 };
@@ -96,14 +74,5 @@ struct SynthOptions {
 };
 // Raises ValueError for sizes that make no set.
 XmcSet make_synth(const SynthOptions& options = {});
-
-// Sparse text: "N V L", then N lines "l1,l2,… f1:v1 f2:v2 …"; a line without labels begins with a
-// blank. IoError names file, line and value: counts that disagree, indices out of range or met
-// twice, values that are not finite, anything that is not a number. Reads .gz too.
-XmcData read_sparse(const std::string& path);
-XmcData parse_sparse(const std::string& name, std::string_view text);
-// The same format, packed when the path ends in .gz. Values are written so that they read back
-// exactly.
-void write_sparse(const XmcData& data, const std::string& path);
 
 }  // namespace cutaway::haste

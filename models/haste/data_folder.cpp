@@ -210,8 +210,8 @@ XmcSet read_folder(const std::string& folder) {
     const std::string names = found(folder, {"labels.txt", "Y.txt"});
     finish(set, names.empty() ? std::vector<std::string>() : lines_of(names), names);
   } else {
-    set.train = read_sparse(needed(folder, {"train.txt"}));
-    set.test = read_sparse(needed(folder, {"test.txt"}));
+    set.train = {data::load_xmc(needed(folder, {"train.txt"}))};
+    set.test = {data::load_xmc(needed(folder, {"test.txt"}))};
     const std::string words = found(folder, {"words.txt"}), names = found(folder, {"labels.txt"});
     if (!words.empty()) set.train.words = set.test.words = lines_of(words);
     if (!names.empty()) set.train.label_names = set.test.label_names = lines_of(names);

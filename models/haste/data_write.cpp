@@ -79,8 +79,8 @@ void write_folder(const XmcSet& set, const std::string& folder, FolderFormat for
     io::write_text(path(name), text);
   };
   if (format == FolderFormat::sparse) {
-    write_sparse(set.train, path("train.txt"));
-    write_sparse(set.test, path("test.txt"));
+    data::save_xmc(set.train, path("train.txt"));
+    data::save_xmc(set.test, path("test.txt"));
     if (!set.train.words.empty()) put("words.txt", as_lines(set.train.words));
   } else if (format == FolderFormat::raw) {
     put("train_raw_texts.txt", as_lines(set.train.texts));

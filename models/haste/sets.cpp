@@ -77,8 +77,8 @@ std::vector<std::string> lines_of(const std::string& path) {
 XmcSet wordnet_sample(const SetOptions& o) {
   const std::string stem = data::samples_folder() + "/xmc/wordnet_xmc_";
   XmcSet set;
-  set.train = read_sparse(stem + "train.txt.gz");
-  set.test = read_sparse(stem + "test.txt.gz");
+  set.train = {data::load_xmc(stem + "train.txt.gz")};
+  set.test = {data::load_xmc(stem + "test.txt.gz")};
   set.train.words = set.test.words = lines_of(stem + "vocab.txt.gz");
   set.train.label_names = set.test.label_names = lines_of(stem + "labels.txt.gz");
   same_sizes(set, stem);
@@ -92,8 +92,8 @@ XmcSet sparse_files(const SetOptions& o) {
                      "--test FILE");
   }
   XmcSet set;
-  set.train = read_sparse(o.name);
-  set.test = read_sparse(o.test);
+  set.train = {data::load_xmc(o.name)};
+  set.test = {data::load_xmc(o.test)};
   same_sizes(set, o.name + ", " + o.test);
   weigh_counts(set, o.weigh);
   return set;

@@ -45,6 +45,13 @@ bool accepts_json_lines(Input in, std::string* message = nullptr);
 bool accepts_fasta(Input in, std::string* message = nullptr);
 bool accepts_text(Input in, std::string* message = nullptr);
 
+// CIFAR records; the input's first line, "10" or "100", tells which.
+bool accepts_cifar(Input in, std::string* message = nullptr);
+// A picture, also brought to another size.
+bool accepts_image(Input in, std::string* message = nullptr);
+// Text of LIBSVM; what is read must be sound.
+bool accepts_libsvm(Input in, std::string* message = nullptr);
+
 struct Format {
   const char* folder;  // of the corpus
   bool (*accepts)(Input in, std::string* message);

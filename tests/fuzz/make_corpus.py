@@ -15,7 +15,9 @@ import sys
 
 sys.dont_write_bytecode = True
 
+from corpus_data import cifar_cases, libsvm_cases
 from corpus_files import gzip_cases, idx_cases, npy_cases
+from corpus_images import image_cases
 from corpus_language import (fasta_cases, json_lines_cases, text_cases, tokenizer_cases,
                              vocabulary_cases)
 from corpus_onnx import onnx_cases
@@ -230,7 +232,10 @@ def all_cases():
             ("json_lines", ".jsonl", (json_lines_cases(),)),
             ("fasta", ".fa", (fasta_cases(),)),
             ("text", ".txt", (text_cases(),)),
-            ("onnx", ".onnx", (onnx_cases(),))):
+            ("onnx", ".onnx", (onnx_cases(),)),
+            ("cifar", ".bin", (cifar_cases(),)),
+            ("libsvm", ".svm", (libsvm_cases(),)),
+            ("image", "", (image_cases(),))):
         for group in groups:
             for name, content, needle in group:
                 yield f"{format_name}/{name}{suffix}", content, needle

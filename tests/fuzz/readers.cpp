@@ -53,13 +53,6 @@ bool accepts_json_fields(Input in, std::string* message) {
   return accepted(read, message);
 }
 
-bool accepts_xmc_sparse(Input in, std::string* message) {
-  const auto read = [&] {
-    haste::check_data(haste::parse_sparse(kName, std::string(in.begin(), in.end())), kName);
-  };
-  return accepted(read, message);
-}
-
 bool accepts_packages(Input in, std::string* message) {
   const auto read = [&] {
     haste::debian_documents(haste::parse_packages(kName, std::string(in.begin(), in.end())));
@@ -119,6 +112,9 @@ const std::vector<Format>& formats() {
                                           {"fasta", accepts_fasta, false},
                                           {"text", accepts_text, false},
                                           {"onnx", accepts_onnx, false},
+                                          {"cifar", accepts_cifar, false},
+                                          {"libsvm", accepts_libsvm, false},
+                                          {"image", accepts_image, false},
                                           {"checkpoint", accepts_checkpoint, true}};
   return all;
 }

@@ -23,57 +23,6 @@ void same(const Csr& a, const Csr& b) {
   EXPECT_EQ(a.value, b.value);
 }
 
-void refused(const std::string& text, const std::string& need) {
-  try {
-    parse_sparse("set.txt", text);
-    ADD_FAILURE() << "accepted " << text;
-  } catch (const IoError& e) {
-    EXPECT_NE(std::string(e.what()).find(need), std::string::npos) << e.what();
-  }
-}
-
-TEST(HasteSparseText, reads_labels_and_features) {
-  const XmcData d = parse_sparse("x", "3 4 5\n4,1 0:0.5 3:-2\n 2:1e-3\n0\n");
-  EXPECT_EQ(d.rows(), 3);
-  EXPECT_EQ(d.num_features(), 4);
-  EXPECT_EQ(d.labels.index, (std::vector<int32_t>{1, 4, 0}));
-  EXPECT_EQ(d.labels.start, (std::vector<int64_t>{0, 2, 2, 3}));
-  EXPECT_EQ(d.features.index, (std::vector<int32_t>{0, 3, 2}));
-  EXPECT_EQ(d.features.value, (std::vector<float>{0.5f, -2.f, 1e-3f}));
-}
-
-TEST(HasteSparseText, refuses_what_is_wrong_with_line_and_value) {
-  refused("", "is empty");
-  refused("2 4\n", "set.txt:1: the first line needs three counts");
-  refused("1 4 5 6\n", "more than three counts");
-  refused("2 4 5\n0 0:1\n", "ends after 1 samples, the header gives 2");
-  refused("1 4 5\n0 0:1\n1 0:1\n", "set.txt:3: more lines than the 1 samples");
-  refused("1 4 5\n5 0:1\n", "set.txt:2: label 5 is out of range");
-  refused("1 4 5\n-1 0:1\n", "label -1 is out of range");
-  refused("1 4 5\n1 4:1\n", "feature 4 is out of range; the header gives 4");
-  refused("1 4 5\n1 2:nan\n", "feature 2 needs a finite value index:value; got \"2:nan\"");
-  refused("1 4 5\n1 2:1e99\n", "finite value");
-  refused("1 4 5\n1 2\n", "finite value");
-  refused("1 4 5\n1 2:1 2:1\n", "feature 2 is there twice");
-  refused("1 4 5\n1,1 2:1\n", "label 1 is there twice");
-  refused("1 4 5\n2:1\n", "begins with a feature");
-  refused("1 4 5\n1,x 2:1\n", "label \"x\" is not a whole number");
-}
-
-TEST(HasteSparseText, written_files_read_back_exactly) {
-  XmcSet set = make_synth({.train = 50, .test = 5, .labels = 64, .words = 300, .seed = 3});
-  set.train.labels.index.erase(set.train.labels.index.begin(),
-                               set.train.labels.index.begin() + set.train.labels.start[1]);
-  const int64_t gone = set.train.labels.start[1];
-  for (size_t i = 1; i < set.train.labels.start.size(); ++i) set.train.labels.start[i] -= gone;
-  const std::string path = temporary("sparse.txt");
-  write_sparse(set.train, path);
-  const XmcData back = read_sparse(path);
-  same(back.features, set.train.features);
-  same(back.labels, set.train.labels);
-  std::filesystem::remove(path);
-}
-
 TEST(HasteCsr, transposing_twice_gives_the_matrix_back) {
   const XmcSet set = make_synth({.train = 40, .test = 1, .labels = 32, .words = 100});
   const Csr t = transpose(set.train.features);
@@ -84,7 +33,7 @@ TEST(HasteCsr, transposing_twice_gives_the_matrix_back) {
 }
 
 TEST(HasteCsr, broken_matrices_are_refused) {
-  XmcData d = parse_sparse("x", "1 4 5\n1,2 0:1 3:2\n");
+  XmcData d{data::parse_xmc("x", "1 4 5\n1,2 0:1 3:2\n")};
   EXPECT_NO_THROW(check_data(d, "x"));
   XmcData bad = d;
   bad.features.index = {3, 0};

@@ -18,7 +18,7 @@ XmcData two_topics() {
     text +=
         std::to_string(l) + " " + std::to_string(w) + ":1 " + std::to_string(w + 1) + ":1 4:2\n";
   }
-  return parse_sparse("x", text);
+  return {data::parse_xmc("x", text)};
 }
 
 TEST(HasteInspect, words_of_a_group_are_those_that_others_lack) {
