@@ -90,7 +90,9 @@ void add_training_options(CLI::App& c, RunOptions& o) {
   c.add_option("--epochs", o.epochs, "Epochs")->capture_default_str();
   c.add_option("--batch", o.batch, "Samples a step")->capture_default_str();
   c.add_option("--warmup", o.warmup, "Steps of linear warm-up")->capture_default_str();
-  c.add_option("--patience", o.patience, "Epochs without a better P@1 before it stops")
+  c.add_option("--patience", o.patience, "Epochs without a better one before it stops")
+      ->capture_default_str();
+  c.add_option("--best-by", o.best_by, "Measure of the best epoch: P@1, P@3, P@5, PSP@1 ... PSP@5")
       ->capture_default_str();
   c.add_option("--lr-out", o.lr_out, "Rate of head and tail (SGD)")->capture_default_str();
   c.add_option("--lr-enc", o.lr_encoder, "Rate of the encoder (AdamW)")->capture_default_str();

@@ -107,6 +107,7 @@ struct Central {
   int64_t limit = 0;
   int64_t cache_limit = machine_memory() / 4;
   int64_t large_allocations = 0;
+  int64_t from_system = 0;
   ThreadCache* threads = nullptr;
   int64_t other_live = 0;  // small bytes of threads that ended
   int64_t other_allocations = 0;
@@ -221,7 +222,9 @@ HeapBlock* system_block(int64_t bytes) {
 HeapBlock* take_large(Central& c, int64_t bytes) {
   const int64_t limit = c.limit ? std::min(c.limit, machine_memory()) : machine_memory();
   if (c.live_large_bytes + bytes > limit) throw_out_of_memory(c, bytes);
-  if (c.live_large_bytes + c.heap.cached() + c.heap.growth(bytes) > limit) c.heap.release();
+  const int64_t growth = kPooling ? c.heap.growth(bytes) : bytes;
+  c.from_system += growth > 0;
+  if (c.live_large_bytes + c.heap.cached() + growth > limit) c.heap.release();
   HeapBlock* b = kPooling ? c.heap.take(bytes) : system_block(bytes);
   if (!b) throw_out_of_memory(c, bytes);
   return b;
@@ -285,6 +288,7 @@ void renew_slab(Central& c, int cls) {
   c.slab = static_cast<char*>(p);
   c.slab_left = kSlab;
   c.slab_bytes += kSlab;
+  ++c.from_system;
   c.note_peak();
 }
 
@@ -398,6 +402,7 @@ MemoryStats memory_stats() {
   s.cached = c.heap.cached() + c.slab_bytes - small;
   s.peak = c.peak;
   s.largest_free = c.heap.largest_free();
+  s.from_system = c.from_system;
   return s;
 }
 

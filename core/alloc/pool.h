@@ -17,6 +17,7 @@ struct MemoryStats {
   int64_t cached = 0;        // kept for reuse
   int64_t peak = 0;          // highest live, counting large blocks exactly and small ones by slab
   int64_t allocations = 0;   // requests so far (count)
+  int64_t from_system = 0;   // times the cache did not suffice and the system was asked, so far
   int64_t largest_free = 0;  // most cached bytes in one block
 };
 MemoryStats memory_stats();

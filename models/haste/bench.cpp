@@ -360,6 +360,7 @@ std::string sweep_svg(const std::vector<SweepRow>& rows, const std::string& pass
     report::Line& line = lines[shared ? fmt::format("G = {}", group) : r.kernel];
     line.label = shared ? fmt::format("G = {}", group) : r.kernel;
     line.dashed = !shared;
+    line.marked = true;
     line.x.push_back(double(fan_in));
     line.y.push_back(r.gflops);
   }

@@ -112,7 +112,7 @@ void save_training(const std::string& path, const Model& model, const LabelOrder
   };
   put("step", p.step), put("epoch", p.epoch), put("batch", p.batch);
   put("loss_sum", p.loss_sum), put("loss_count", p.loss_count), put("rewired", p.rewired);
-  put("best_p1", p.best_p1), put("best_p5", p.best_p5), put("best_epoch", p.best_epoch);
+  put("best", p.best), put("best_p5", p.best_p5), put("best_epoch", p.best_epoch);
   put("batch_rows", p.batch_rows);
   io::save_safetensors(path, file);
 }
@@ -130,7 +130,7 @@ Progress load_training(const std::string& path, Model& model, const LabelOrder& 
                    .loss_sum = number_of<double>(file, path, "loss_sum"),
                    .loss_count = whole("loss_count"),
                    .rewired = whole("rewired"),
-                   .best_p1 = number_of<double>(file, path, "best_p1"),
+                   .best = number_of<double>(file, path, "best"),
                    .best_p5 = number_of<double>(file, path, "best_p5"),
                    .best_epoch = whole("best_epoch"),
                    .batch_rows = whole("batch_rows")};

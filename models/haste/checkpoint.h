@@ -14,7 +14,7 @@ struct Progress {
   int64_t batch = 0;  // of it, done
   double loss_sum = 0;
   int64_t loss_count = 0, rewired = 0;
-  double best_p1 = -1, best_p5 = -1;  // of the best epoch
+  double best = -1, best_p5 = -1;  // of the best epoch: its measure, and P@5
   int64_t best_epoch = 0;             // counted from 1; 0: none
   int64_t batch_rows = 0;             // samples of a batch, so that `batch` keeps its meaning
 };

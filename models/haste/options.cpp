@@ -28,7 +28,8 @@ void each_field(O& o, Fn fn) {
   fn("rewire_interval", o.rewire_interval), fn("rewire_fraction", o.rewire_fraction);
   fn("keep_momentum", o.keep_momentum), fn("aux_weight", o.aux_weight);
   fn("aux_groups", o.aux_groups), fn("epochs", o.epochs), fn("batch", o.batch);
-  fn("warmup", o.warmup), fn("patience", o.patience), fn("lr_out", o.lr_out);
+  fn("warmup", o.warmup), fn("patience", o.patience), fn("best_by", o.best_by);
+  fn("lr_out", o.lr_out);
   fn("momentum", o.momentum), fn("weight_decay", o.weight_decay), fn("lr_encoder", o.lr_encoder);
   fn("encoder_decay", o.encoder_decay), fn("seed", o.seed), fn("log_every", o.log_every);
   fn("checkpoint_every", o.checkpoint_every), fn("psp_a", o.psp_a), fn("psp_b", o.psp_b);
@@ -60,6 +61,7 @@ void check_names(const RunOptions& o) {
   one_of("--rewire-mode", o.rewire_mode, {"fraction", "threshold", "none"});
   one_of("--rewire-score", o.rewire_score, {"mean", "max", "grad"});
   one_of("--rewire-init", o.rewire_init, {"zero", "uniform"});
+  one_of("--best-by", o.best_by, {"P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5"});
 }
 
 void check_layer(const RunOptions& o) {

@@ -42,6 +42,7 @@ struct RunOptions {
   int64_t aux_groups = 0;  // 0: one for 16 labels
   // Optimisers.
   int64_t epochs = 15, batch = 256, warmup = 100, patience = 25;
+  std::string best_by = "P@1";  // measure of the best epoch: P@1 P@3 P@5 PSP@1 PSP@3 PSP@5
   double lr_out = 0.05, momentum = 0.9, weight_decay = 1e-4;
   double lr_encoder = 1e-3, encoder_decay = 0.01;
   uint64_t seed = 1;

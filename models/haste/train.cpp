@@ -24,6 +24,12 @@ double seconds_since(Clock::time_point t) {
   return std::chrono::duration<double>(Clock::now() - t).count();
 }
 
+// "P@3" of the metrics, or "PSP@5".
+double measure_of(const Metrics& m, const std::string& name) {
+  const std::vector<double>& values = name.starts_with("PSP") ? m.psp : m.precision;
+  return values[size_t(name.back() - '1')];
+}
+
 class Trainer {
  public:
   Trainer(const RunOptions& o, const Prepared& data, const RunHooks& hooks)
@@ -147,10 +153,10 @@ class Trainer {
     ++at_.epoch;
     at_.batch = at_.loss_count = at_.rewired = 0;
     at_.loss_sum = 0;
-    // Equal P@1 is decided by P@5: where one label suits every sample, P@1 says nothing.
-    const std::pair reached{m.precision[0], m.precision[4]};
-    if (reached > std::pair{at_.best_p1, at_.best_p5}) {
-      std::tie(at_.best_p1, at_.best_p5) = reached;
+    // P@5 decides between equals.
+    const std::pair reached{measure_of(m, o_.best_by), m.precision[4]};
+    if (reached > std::pair{at_.best, at_.best_p5}) {
+      std::tie(at_.best, at_.best_p5) = reached;
       at_.best_epoch = at_.epoch;
       result_.best = m;
       measured_best_ = true;

@@ -34,7 +34,7 @@ struct RunResult {
   RunOptions options;
   std::vector<EpochRow> rows;  // of this process
   int64_t best_epoch = 0;
-  Metrics best;  // of the weights with the best P@1
+  Metrics best;  // of the best epoch (RunOptions::best_by)
   bool finished = false;
   int64_t steps = 0;
   double step_seconds = 0, samples_per_second = 0;      // training steps of this process alone

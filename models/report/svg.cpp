@@ -230,7 +230,7 @@ std::string series(const Area& a, const Line& l, size_t k, Place& end) {
     if (!a.x.shows(l.x[i]) || !a.y.shows(l.y[i])) continue;
     end = {a.px(l.x[i]), a.py(l.y[i])};
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", end.x, end.y);
-    if (l.points) marks += marker(end.x, end.y, k, shade);
+    if (l.points || l.marked) marks += marker(end.x, end.y, k, shade);
     if (i < l.names.size()) marks += point_name(l.names[i], end, named);
     const bool bar = i < l.low.size() && i < l.high.size();
     if (!bar || !a.y.shows(l.low[i]) || !a.y.shows(l.high[i])) continue;
@@ -251,11 +251,13 @@ std::string legend(const Area& a, const std::vector<Line>& lines) {
   double y = a.top + 8;
   for (size_t k = 0; k < lines.size(); ++k) {
     if (lines[k].label.empty()) continue;
-    s += lines[k].points
-             ? marker(a.right + 18, y, k, shade_of(lines[k], k))
-             : fmt::format("<path d=\"M{:.1f} {:.1f}h18\" stroke=\"{}\" stroke-width=\"1.6\"{}/>\n",
-                           a.right + 9, y, shade_of(lines[k], k),
-                           lines[k].dashed ? " stroke-dasharray=\"5 3\"" : "");
+    const Line& l = lines[k];
+    const char* shade = shade_of(l, k);
+    if (!l.points) {
+      s += fmt::format("<path d=\"M{:.1f} {:.1f}h18\" stroke=\"{}\" stroke-width=\"1.6\"{}/>\n",
+                       a.right + 9, y, shade, l.dashed ? " stroke-dasharray=\"5 3\"" : "");
+    }
+    if (l.points || l.marked) s += marker(a.right + 18, y, k, shade);
     s += text(a.right + 32, y + 4, lines[k].label);
     y += 18;
   }

@@ -9,6 +9,7 @@ struct Line {
   std::vector<double> x, y;
   bool dashed = false;
   bool points = false;             // marks at the points instead of a line
+  bool marked = false;             // marks at the points of the line
   std::vector<double> low, high;   // intervals of y as bars, where given
   int shade = -1;                  // one of six greys; -1: by the place in the list
   std::vector<std::string> names;  // of points, beside them

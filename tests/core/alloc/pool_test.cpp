@@ -84,6 +84,24 @@ TEST_F(Pool, ASmallBlockIsReusedAtOnce) {
   pool_free(q, 193);
 }
 
+TEST_F(Pool, RequestsThatTheCacheServesAskNothingOfTheSystem) {
+  if (!kPooling) GTEST_SKIP() << "there is no reuse under the sanitizer";
+  const auto use = [] {
+    for (const int64_t bytes : {int64_t(100), 40 * kMega, 3 * kMega, int64_t(20000)}) {
+      pool_free(pool_allocate(bytes), bytes);
+    }
+  };
+  const int64_t first = memory_stats().from_system;
+  use();
+  const int64_t filled = memory_stats().from_system;
+  EXPECT_GT(filled, first);
+  for (int i = 0; i < 5; ++i) use();
+  EXPECT_EQ(memory_stats().from_system, filled);
+  trim_memory();
+  use();
+  EXPECT_GT(memory_stats().from_system, filled);
+}
+
 TEST_F(Pool, FreedMemoryServesRequestsOfOtherSizes) {
   if (!kPooling) GTEST_SKIP() << "there is no reuse under the sanitizer";
   char* p = static_cast<char*>(pool_allocate(4 * kMega));

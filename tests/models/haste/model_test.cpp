@@ -12,6 +12,7 @@
 
 #include <cutaway/autograd/autograd.h>
 #include <cutaway/autograd/ops.h>
+#include <cutaway/core/alloc/pool.h>
 #include <cutaway/core/error.h>
 #include <cutaway/core/parallel.h>
 #include <cutaway/models/haste/checkpoint.h>
@@ -151,6 +152,41 @@ TEST(HasteModel, threads_do_not_matter) {
   }
   set_num_threads(before);
   EXPECT_EQ(one, two);
+}
+
+#ifndef __SANITIZE_ADDRESS__  // there every block comes from the system
+// A whole step, encoder and optimisers included.
+TEST(HasteModel, a_steady_step_asks_nothing_of_the_system) {
+  const RunOptions o = small();
+  const Prepared& p = small_data(o);
+  Model model(o, sizes_of(p));
+  const Fixed f = first_rows(p, 32);
+  int64_t step = 0;
+  const auto run = [&] {
+    (void)model.step(f.batch, f.labels, {.lr_out = 0.01, .lr_encoder = 1e-3, .step = step++});
+  };
+  for (int i = 0; i < 3; ++i) run();
+  const MemoryStats before = memory_stats();
+  for (int i = 0; i < 5; ++i) run();
+  EXPECT_EQ(memory_stats().live, before.live);
+  EXPECT_EQ(memory_stats().from_system, before.from_system);
+}
+#endif
+
+TEST(HasteModel, the_best_epoch_is_that_of_the_chosen_measure) {
+  for (const char* name : {"P@1", "P@3", "PSP@5"}) {
+    RunOptions o = small();
+    o.epochs = 6, o.best_by = name;
+    const RunResult r = train(o, small_data(o));
+    const auto value = [&](const std::vector<double>& p, const std::vector<double>& psp) {
+      return name[1] == 'S' ? psp[4] : p[size_t(name[2] - '1')];
+    };
+    double most = -1;
+    for (const EpochRow& row : r.rows) most = std::max(most, value(row.p, row.psp));
+    EXPECT_EQ(value(r.best.precision, r.best.psp), most) << name;
+    EXPECT_EQ(value(r.rows[size_t(r.best_epoch - 1)].p, r.rows[size_t(r.best_epoch - 1)].psp), most)
+        << name;
+  }
 }
 
 TEST(HasteModel, learns_a_small_set) {
