@@ -62,6 +62,12 @@ cutaway_find_library(lz4 lz4frame.h lz4 liblz4-dev)
 cutaway_find_library(utf8proc utf8proc.h utf8proc libutf8proc-dev)
 cutaway_find_library(pcre2 pcre2.h pcre2-8 libpcre2-dev)
 
+# libmatio is loaded when a MATLAB file is first read (datasets/mat_child.h), not linked.
+cutaway_find_library(matio matio.h matio libmatio-dev)
+file(REAL_PATH ${CUTAWAY_MATIO_LIBRARY} CUTAWAY_MATIO_NAME)
+get_filename_component(CUTAWAY_MATIO_NAME ${CUTAWAY_MATIO_NAME} NAME)
+string(REGEX MATCH "^libmatio\\.so\\.[0-9]+" CUTAWAY_MATIO_NAME ${CUTAWAY_MATIO_NAME})
+
 find_path(CUTAWAY_STB_INCLUDE stb_image.h PATH_SUFFIXES stb)
 if(NOT CUTAWAY_STB_INCLUDE)
   cutaway_missing("stb_image.h" "libstb-dev")

@@ -23,6 +23,9 @@ set(CUTAWAY_LIBRARIES OpenMP::OpenMP_CXX Cutaway_openblas Cutaway_minizip Cutawa
 target_compile_features(cutaway_objects PUBLIC cxx_std_20)
 target_compile_definitions(cutaway_objects PRIVATE ${CUTAWAY_VARIANT_DEFINITIONS}
   CUTAWAY_VERSION="${PROJECT_VERSION}" EIGEN_DONT_PARALLELIZE EIGEN_MPL2_ONLY)
+set_source_files_properties(datasets/mat_child.cpp PROPERTIES COMPILE_DEFINITIONS
+  "CUTAWAY_MATIO=\"${CUTAWAY_MATIO_NAME}\"")
+target_include_directories(cutaway_objects SYSTEM PRIVATE ${CUTAWAY_MATIO_INCLUDE})
 target_include_directories(cutaway_objects PUBLIC ${CUTAWAY_INCLUDE_DIR})
 target_link_libraries(cutaway_objects PRIVATE cutaway_flags ${CUTAWAY_LIBRARIES} Cutaway_stb
   Eigen3::Eigen nlohmann_json::nlohmann_json)

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include <cutaway/core/error.h>
+#include <cutaway/datasets/array_sets.h>
 #include <cutaway/datasets/cifar.h>
 #include <cutaway/datasets/formats.h>
 #include <cutaway/datasets/images.h>
@@ -26,6 +27,10 @@ Dataset open_idx(const std::string& prefix, const std::string&) {
 
 constexpr Format kFormats[] = {
     {"FILE.csv", "a table (.csv, .tsv); the last column is the target", is_csv, csv_dataset},
+    {"FILE.npz", "arrays x, y, or x_train, y_train, x_test, y_test; names: docs/data.md", is_npz,
+     npz_dataset},
+    {"NPY", "folder of such arrays: x.npy, y.npy, …", is_npy_folder, npy_dataset},
+    {"FILE.mat", "such arrays of MATLAB, versions 4 to 7.3", is_mat, mat_dataset},
     {"CIFAR", "folder of data_batch_1.bin … test_batch.bin (CIFAR-10), train.bin, test.bin (100)",
      is_cifar, cifar},
     {"PREFIX", "PREFIX-images-idx3-ubyte and PREFIX-labels-idx1-ubyte", is_idx_prefix, open_idx},

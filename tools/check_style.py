@@ -47,6 +47,7 @@ THIRD_PARTY = [
      "datasets, models/report and tools"),
     (re.compile(r"^(zlib\.h|lz4frame\.h|minizip/)"),
      lambda p: p.startswith(("core/io/", "tests/", "tools/")), "core/io"),
+    (re.compile(r"^matio\.h"), lambda p: p == "datasets/mat_child.cpp", "datasets/mat_child.cpp"),
     (re.compile(r"^(utf8proc|pcre2)\.h"), lambda p: p.startswith("datasets/text/"),
      "datasets/text"),
     (re.compile(r"^omp\.h"), lambda p: p.startswith(("core/parallel", "tests/")), "core/parallel"),

@@ -161,8 +161,8 @@ void add_train(CLI::App& app, int& status) {
   train::TrainConfig& k = a->config;
   c->add_option("--model", k.model, "Model of the zoo")->capture_default_str();
   c->add_option("--data", k.data,
-                "Data set, CSV file, or prefix of IDX files; of language models: text set, .txt or "
-                ".txt.gz file, or folder")
+                "Data set, file or folder (cutaway list tells the kinds); of language models: text "
+                "set, .txt or .txt.gz file, or folder")
       ->capture_default_str();
   c->add_option("--epochs", k.epochs, "Passes over the training data; 0 evaluates and reports")
       ->capture_default_str();

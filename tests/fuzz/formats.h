@@ -47,6 +47,8 @@ bool accepts_text(Input in, std::string* message = nullptr);
 
 // CIFAR records; the input's first line, "10" or "100", tells which.
 bool accepts_cifar(Input in, std::string* message = nullptr);
+// A MATLAB file.
+bool accepts_matlab(Input in, std::string* message = nullptr);
 // A picture, also brought to another size.
 bool accepts_image(Input in, std::string* message = nullptr);
 // Text of LIBSVM; what is read must be sound.
@@ -55,7 +57,8 @@ bool accepts_libsvm(Input in, std::string* message = nullptr);
 struct Format {
   const char* folder;  // of the corpus
   bool (*accepts)(Input in, std::string* message);
-  bool slow;  // writes files: fewer mutations
+  // Of mutations of each file; fewer where files are written or processes started.
+  int rounds = 250;
 };
 const std::vector<Format>& formats();
 

@@ -20,6 +20,7 @@ from corpus_files import gzip_cases, idx_cases, npy_cases
 from corpus_images import image_cases
 from corpus_language import (fasta_cases, json_lines_cases, text_cases, tokenizer_cases,
                              vocabulary_cases)
+from corpus_matlab import matlab_cases
 from corpus_onnx import onnx_cases
 from corpus_text import csv_cases
 from corpus_torch import torch_cases
@@ -235,7 +236,8 @@ def all_cases():
             ("onnx", ".onnx", (onnx_cases(),)),
             ("cifar", ".bin", (cifar_cases(),)),
             ("libsvm", ".svm", (libsvm_cases(),)),
-            ("image", "", (image_cases(),))):
+            ("image", "", (image_cases(),)),
+            ("matlab", ".mat", (matlab_cases(),))):
         for group in groups:
             for name, content, needle in group:
                 yield f"{format_name}/{name}{suffix}", content, needle

@@ -5,6 +5,7 @@
 #include <cutaway/core/error.h>
 #include <cutaway/datasets/cifar.h>
 #include <cutaway/datasets/images.h>
+#include <cutaway/datasets/mat_file.h>
 #include <cutaway/datasets/sparse_text.h>
 #include <tests/fuzz/accepted.h>
 #include <tests/fuzz/formats.h>
@@ -56,6 +57,15 @@ bool accepts_image(Input in, std::string* message) {
     if (x.numel() > 100000) return;
     const Tensor small = data::parse_image(kName, in, {.height = 3, .width = 5, .channels = 1});
     require(small.sizes() == Shape{1, 3, 5}, "not resized");
+  };
+  return accepted(read, message);
+}
+
+bool accepts_matlab(Input in, std::string* message) {
+  const auto read = [&] {
+    for (const auto& [name, array] : data::parse_mat(kName, in).arrays) {
+      require(array.is_contiguous() && array.dim() >= 1, "no sound array");
+    }
   };
   return accepted(read, message);
 }
