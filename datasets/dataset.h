@@ -15,7 +15,8 @@ struct Dataset {
   Tensor inputs;
   Tensor targets;
   std::vector<std::string> classes;  // names, when targets are class numbers
-  // > 0: inputs are token ids [N,T] below it (i64), targets [N,T] the tokens that follow.
+  // > 0: inputs are numbers below it (i64) that stay as they are: token ids [N,T], with the tokens
+  // that follow as targets [N,T], or with classes [N]; or numbers of things [N].
   int64_t vocabulary = 0;
   // Applied to each batch of inputs as f32: (x · scale − mean) / std.
   double scale = 1, mean = 0, std = 1;

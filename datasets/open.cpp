@@ -76,10 +76,7 @@ std::vector<std::pair<std::string, std::string>> known_datasets() {
       {"fashion-mnist",
        "28×28 greys of clothing, 10 classes; 60 000 + 10 000 with the Debian package "
        "dataset-fashion-mnist, else an extract of 5 000 + 1 000"},
-      {"digits", "8×8 handwritten digits, 10 classes; 1 438 + 359, ships with Cutaway"},
-      {"austen",
-       "two novels of Jane Austen, 0.9 M characters; for language models, as are .txt "
-       "and .txt.gz files and folders of them"}};
+      {"digits", "8×8 handwritten digits, 10 classes; 1 438 + 359, ships with Cutaway"}};
   for (const Format& f : formats()) all.emplace_back(f.name, f.about);
   all.emplace_back("PICTURES",
                    "folder with a sub-folder of .jpg, .png or .bmp files for each class, or with "
@@ -104,7 +101,7 @@ Dataset open(const std::string& name, const std::string& split, const OpenOption
   if (is_corpus(name)) {
     throw ValueError("data",
                      fmt::format("\"{}\" is text; this model reads examples with a target", name),
-                     "--model gpt or lstm");
+                     "--model gpt, lstm or bert-tiny");
   }
   std::string known;
   for (const auto& [n, about] : known_datasets()) known += fmt::format("\n    {:<14} {}", n, about);

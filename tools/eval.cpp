@@ -21,58 +21,62 @@ namespace {
 struct UseArgs {
   Common common;
   std::string run, data, split = "test", index = "0..9";
+  bool best = false;
   int64_t batch = 256;
 };
 
-// The model of a run with its newest weights, and the data set to use it on.
+constexpr const char* kBestHelp = "The weights with the best test result, not the newest";
+
+// The weights of a run: the newest, or those with the best test result.
+void load_run_weights(const std::string& run, bool best, nn::Module& model) {
+  train::load_weights(best ? run + "/best.safetensors" : run, model);
+}
+
+// The model of a run and its data, or other data of the same kind.
 struct Loaded {
   std::unique_ptr<nn::Module> model;
-  data::Dataset dataset;
+  train::RunData data;
+  const data::Dataset* split = nullptr;
+  zoo::Kind kind;
 };
 
-Loaded load(const UseArgs& a) {
-  const train::TrainConfig config = train::read_config(a.run);
-  Loaded l{nullptr, data::open(a.data.empty() ? config.data : a.data, a.split)};
-  const data::Dataset reference = data::open(config.data, "train");
-  l.model = zoo::make_model(config.model, train::task_of(reference));
-  train::load_weights(a.run, *l.model);
-  l.model->to(device_from_name(a.common.device));
-  l.model->eval();
-  return l;
-}
-
-// The model of a run with its newest weights; raises ValueError when it writes no text.
-std::unique_ptr<nn::Module> load_language(const std::string& run, const train::TrainConfig& config,
-                                          int64_t vocabulary, const std::string& device) {
-  auto model = zoo::make_model(config.model, train::language_task(config, vocabulary));
-  train::load_weights(run, *model);
-  model->to(device_from_name(device));
-  model->eval();
-  return model;
-}
-
-int eval_text(const UseArgs& a) {
+std::unique_ptr<Loaded> load(const UseArgs& a) {
   train::TrainConfig config = train::read_config(a.run);
-  if (!a.data.empty()) config.data = a.data;
-  const train::RunData text = train::open_run_data(config, a.run);
-  const auto model = load_language(a.run, config, text.tokenizer->vocabulary(), a.common.device);
-  const data::Dataset& d = a.split == "train" ? text.train : text.test;
-  const train::Evaluation e = train::evaluate(*model, d, a.batch);
-  const train::LanguageResult r = train::language_result(e.loss, text);
-  fmt::print("{} {}   {:.4f} nats/char   perplexity {:.3f} per token   {} tokens\n", d.name,
-             a.split == "train" ? "train" : "validation", r.nats_per_character, r.perplexity,
-             d.targets.numel());
-  return 0;
+  auto l = std::make_unique<Loaded>();
+  l->kind = zoo::kind_of(config.model);
+  l->data = train::open_run_data(config, a.run);
+  l->model = zoo::make_model(config.model, train::task_of(config, l->data));
+  load_run_weights(a.run, a.best, *l->model);
+  if (!a.data.empty()) {
+    config.data = a.data;
+    l->data = train::open_run_data(config, a.run);
+  }
+  if (a.split != "train" && a.split != "test") {
+    throw ValueError("data", fmt::format("unknown split \"{}\"; need train or test", a.split));
+  }
+  l->split = a.split == "train" ? &l->data.train : &l->data.test;
+  l->model->to(device_from_name(a.common.device));
+  l->model->eval();
+  return l;
 }
 
 int run_eval(const UseArgs& a) {
   apply_common(a.common);
-  if (zoo::is_language_model(train::read_config(a.run).model)) return eval_text(a);
-  const Loaded l = load(a);
-  const train::Evaluation e = train::evaluate(*l.model, l.dataset, a.batch);
-  say(a.common.quiet, train::confusion_text(e.confusion, l.dataset.classes));
-  fmt::print("{} {}   accuracy {:.2f} %   loss {:.4f}   {} examples\n", l.dataset.name, a.split,
-             100 * e.accuracy, e.loss, l.dataset.size());
+  const auto l = load(a);
+  const data::Dataset& d = *l->split;
+  const train::Evaluation e = train::evaluate(*l->model, d, a.batch);
+  if (l->kind == zoo::Kind::language) {
+    const train::LanguageResult r = train::language_result(e.loss, l->data);
+    fmt::print("{} {}   {:.4f} nats/char   perplexity {:.3f} per token   {} tokens\n", d.name,
+               a.split == "train" ? "train" : "validation", r.nats_per_character, r.perplexity,
+               d.targets.numel());
+  } else if (l->kind == zoo::Kind::pictures) {
+    fmt::print("{} {}   loss {:.4f}   {} examples\n", d.name, a.split, e.loss, d.size());
+  } else {
+    say(a.common.quiet, train::confusion_text(e.confusion, d.classes));
+    fmt::print("{} {}   accuracy {:.2f} %   loss {:.4f}   {} examples\n", d.name, a.split,
+               100 * e.accuracy, e.loss, d.size());
+  }
   return 0;
 }
 
@@ -124,6 +128,7 @@ std::string draw(const data::Dataset& d, int64_t i) {
 struct GenerateArgs {
   Common common;
   std::string run, prompt;
+  bool best = false;
   train::ContinueOptions options;
 };
 
@@ -137,35 +142,63 @@ int run_generate(GenerateArgs& a) {
                      "cutaway predict shows what it says of examples");
   }
   const data::Tokenizer tokenizer = data::Tokenizer::load(a.run + "/tokenizer.json");
-  const auto model = load_language(a.run, config, tokenizer.vocabulary(), a.common.device);
+  const auto model =
+      zoo::make_model(config.model, train::language_task(config, tokenizer.vocabulary()));
+  load_run_weights(a.run, a.best, *model);
+  model->to(device_from_name(a.common.device));
+  model->eval();
   fmt::print("{}\n", train::continue_text(dynamic_cast<zoo::LanguageModel&>(*model), tokenizer,
                                           a.prompt, a.options));
   return 0;
 }
 
+// Example i as the loader gives it, [1,…].
+Tensor example(const data::Dataset& d, int64_t i) {
+  const Tensor x = d.inputs.slice(0, i, i + 1);
+  return x.dtype() == DType::i64 ? x.contiguous() : (x.to(DType::f32) * d.scale - d.mean) / d.std;
+}
+
+// What a person sees of example i.
+std::string shown(const Loaded& l, int64_t i) {
+  const data::Dataset& d = *l.split;
+  if (l.data.graph) {
+    return l.data.graph->nodes[size_t(d.inputs.select(0, i).item<int64_t>())] + "\n";
+  }
+  if (l.data.tokenizer) {
+    const Tensor row = d.inputs.select(0, i).contiguous();
+    const int64_t* id = row.data<int64_t>();
+    return l.data.tokenizer->decode({id, id + row.numel()}) + "\n";
+  }
+  return d.inputs.dim() == 4 && d.inputs.size(1) == 1 ? draw(d, i) : std::string();
+}
+
 int run_predict(const UseArgs& a) {
   apply_common(a.common);
-  if (zoo::is_language_model(train::read_config(a.run).model)) {
+  const train::TrainConfig config = train::read_config(a.run);
+  if (zoo::is_language_model(config.model)) {
     throw ValueError("predict", a.run + " is a run of a language model",
                      "cutaway generate --run " + a.run);
   }
-  const Loaded l = load(a);
-  const data::Dataset& d = l.dataset;
+  if (zoo::kind_of(config.model) == zoo::Kind::pictures) {
+    throw ValueError(
+        "predict", fmt::format("{} learns from pictures alone and tells no classes", config.model),
+        "see " + a.run + "/plots/pictures.svg");
+  }
+  const auto l = load(a);
+  const data::Dataset& d = *l->split;
   const auto name = [&](int64_t c) {
     return c < int64_t(d.classes.size()) ? d.classes[size_t(c)] : std::to_string(c);
   };
   const Device device = device_from_name(a.common.device);
   NoGradGuard no_grad;
   for (int64_t i : parse_indices(a.index, d.size())) {
-    const Tensor x = ((d.inputs.slice(0, i, i + 1).to(DType::f32) * d.scale) - d.mean) / d.std;
-    const std::vector<double> p = softmax((*l.model)(x.to(device)), 1).to_vector();
+    const std::vector<double> p = softmax((*l->model)(example(d, i).to(device)), 1).to_vector();
     std::vector<int64_t> order(p.size());
     for (size_t k = 0; k < p.size(); ++k) order[k] = int64_t(k);
     std::sort(order.begin(), order.end(),
               [&](int64_t u, int64_t v) { return p[size_t(u)] > p[size_t(v)]; });
     const int64_t truth = int64_t(d.targets.select(0, i).item());
-    if (!a.common.quiet && d.inputs.dim() == 4 && d.inputs.size(1) == 1)
-      fmt::print("{}", draw(d, i));
+    if (!a.common.quiet) fmt::print("{}", shown(*l, i));
     fmt::print("{:>6}  {} {:.1f} %", i, name(order[0]), 100 * p[size_t(order[0])]);
     for (size_t k = 1; k < std::min<size_t>(3, order.size()); ++k) {
       fmt::print(", {} {:.1f} %", name(order[k]), 100 * p[size_t(order[k])]);
@@ -180,6 +213,7 @@ void add_use_options(CLI::App& c, UseArgs& a) {
   c.add_option("--run", a.run, "Folder of a training run")->required();
   c.add_option("--data", a.data, "Data set; default: that of the run");
   c.add_option("--split", a.split, "train or test")->capture_default_str();
+  c.add_flag("--best", a.best, kBestHelp);
 }
 
 }  // namespace
@@ -204,6 +238,7 @@ void add_generate(CLI::App& app, int& status) {
       "  cutaway generate --run runs/gpt-austen-1 --length 500 --temperature 1 --seed 3");
   add_common(*c, a->common);
   c->add_option("--run", a->run, "Folder of a training run")->required();
+  c->add_flag("--best", a->best, kBestHelp);
   c->add_option("--prompt", a->prompt, "What the text begins with");
   c->add_option("--length", a->options.length, "Tokens to add")
       ->capture_default_str()

@@ -3,7 +3,7 @@
 
 #include <cutaway/autograd/op.h>
 #include <cutaway/core/io/file.h>
-#include <cutaway/datasets/dataset.h>
+#include <cutaway/models/train/run_data.h>
 #include <cutaway/models/zoo/zoo.h>
 
 #include <tools/commands.h>
@@ -11,7 +11,7 @@
 namespace cutaway::tools {
 namespace {
 
-void print_section(const char* title,
+void print_section(const std::string& title,
                    const std::vector<std::pair<std::string, std::string>>& rows) {
   fmt::print("{}\n", title);
   for (const auto& [name, about] : rows) fmt::print("  {:<18} {}\n", name, about);
@@ -24,18 +24,32 @@ nlohmann::json as_json(const std::vector<std::pair<std::string, std::string>>& r
 }
 
 int run_list(const std::string& json) {
-  const auto models = zoo::known_models(), datasets = data::known_datasets();
+  const auto models = zoo::known_models();
+  using zoo::Kind;
+  const std::pair<const char*, Kind> kinds[] = {{"examples and pictures", Kind::classifier},
+                                                {"text, for language models", Kind::language},
+                                                {"texts with classes", Kind::text},
+                                                {"graphs", Kind::graph}};
   if (!json.empty()) {
     auto ops = nlohmann::json::array();
     for (const OpRecord* op : op_records())
       ops.push_back({{"name", op->name}, {"about", op->meaning}});
-    const nlohmann::json all = {
-        {"models", as_json(models)}, {"datasets", as_json(datasets)}, {"ops", ops}};
+    auto datasets = nlohmann::json::array();
+    for (const auto& [title, kind] : kinds) {
+      for (auto& row : as_json(train::known_data(kind))) {
+        row["kind"] = title;
+        datasets.push_back(row);
+      }
+    }
+    const nlohmann::json all = {{"models", as_json(models)}, {"datasets", datasets}, {"ops", ops}};
     io::write_file_atomic(json, all.dump(2) + "\n");
     return 0;
   }
   print_section("models    (cutaway train --model NAME)", models);
-  print_section("data sets (cutaway train --data NAME)", datasets);
+  fmt::print("data sets (cutaway train --data NAME)\n");
+  for (const auto& [title, kind] : kinds) {
+    print_section(fmt::format(" {}", title), train::known_data(kind));
+  }
   fmt::print("ops       {}; cutaway ops lists them\n", op_records().size());
   return 0;
 }

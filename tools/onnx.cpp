@@ -7,7 +7,7 @@
 #include <cutaway/core/io/file.h>
 #include <cutaway/core/io/npz.h>
 #include <cutaway/models/train/checkpoint.h>
-#include <cutaway/models/train/language.h>
+#include <cutaway/models/train/run_data.h>
 #include <cutaway/models/train/trainer.h>
 #include <cutaway/models/zoo/zoo.h>
 #include <cutaway/nn/onnx/export.h>
@@ -21,7 +21,7 @@ namespace {
 struct OnnxArgs {
   Common common;
   std::string run, file, dot, inputs, results;
-  bool fixed = false;
+  bool fixed = false, best = false;
 };
 
 int run_export(const OnnxArgs& a) {
@@ -29,10 +29,12 @@ int run_export(const OnnxArgs& a) {
   const train::TrainConfig config = train::read_config(a.run);
   const zoo::Task task = train::task_of(config, train::open_run_data(config, a.run));
   const auto model = zoo::make_model(config.model, task);
-  train::load_weights(a.run, *model);
+  train::load_weights(a.best ? a.run + "/best.safetensors" : a.run, *model);
   Shape sizes{2};
   for (const int64_t n : task.input) sizes.push_back(n);
-  const Tensor example = task.vocabulary > 0 ? randint(0, task.vocabulary, sizes) : randn(sizes);
+  const int64_t numbers = task.graph ? task.graph->edges.nodes : task.vocabulary;
+  if (task.graph) sizes = {2};
+  const Tensor example = numbers > 0 ? randint(0, numbers, sizes) : randn(sizes);
   onnx::export_model(*model, {example}, a.file, {.dynamic_batch = !a.fixed});
   const onnx::File file = onnx::load_file(a.file);
   say(a.common.quiet,
@@ -161,6 +163,7 @@ void add_onnx(CLI::App& app, int& status) {
     add_common(*c, a->common);
     c->add_option("--run", a->run, "Folder of a training run")->required();
     c->add_option("--file", a->file, "File to write")->required();
+    c->add_flag("--best", a->best, "The weights with the best test result, not the newest");
     c->add_flag("--fixed-batch", a->fixed, "For batches of 2 only, instead of any");
     c->callback([a, &status] { status = run_export(*a); });
   }

@@ -5,7 +5,6 @@
 #include <cutaway/core/error.h>
 #include <cutaway/core/text.h>
 #include <cutaway/datasets/transforms.h>
-#include <cutaway/models/train/fit.h>
 #include <cutaway/models/train/run_folder.h>
 #include <cutaway/models/train/run_report.h>
 #include <cutaway/models/train/trainer.h>
@@ -24,15 +23,54 @@ struct TrainArgs {
   int data_threads = 1;
 };
 
-// What suits language models, where the user says nothing.
-void set_language_defaults(train::TrainConfig& c, const CLI::App& command) {
+// What suits the kind of model, where the user says nothing.
+void set_defaults(train::TrainConfig& c, const CLI::App& command) {
   const auto unset = [&](const char* name) { return command.get_option(name)->count() == 0; };
-  if (unset("--data")) c.data = "austen";
-  if (unset("--epochs")) c.epochs = 6;
-  if (unset("--batch")) c.batch = 32;
-  if (unset("--lr")) c.lr = c.model == "lstm" ? 4e-3 : 3e-3;
-  if (unset("--schedule")) c.schedule = "warmup-cosine";
-  if (unset("--clip")) c.clip = 1;
+  switch (zoo::kind_of(c.model)) {
+    case zoo::Kind::language:
+      if (unset("--data")) c.data = "austen";
+      if (unset("--epochs")) c.epochs = 6;
+      if (unset("--batch")) c.batch = 32;
+      if (unset("--lr")) c.lr = c.model == "lstm" ? 4e-3 : 3e-3;
+      if (unset("--schedule")) c.schedule = "warmup-cosine";
+      if (unset("--clip")) c.clip = 1;
+      break;
+    case zoo::Kind::text:
+      if (unset("--data")) c.data = "glosses";
+      if (unset("--lr")) c.lr = 5e-4;
+      if (unset("--schedule")) c.schedule = "warmup-cosine";
+      if (unset("--clip")) c.clip = 1;
+      if (unset("--tokenizer")) c.tokenizer = "wordpiece";
+      break;
+    case zoo::Kind::graph:
+      if (unset("--data")) c.data = "miles";
+      if (unset("--epochs")) c.epochs = 200;  // of one step each
+      if (unset("--lr")) c.lr = 0.01;
+      if (unset("--schedule")) c.schedule = "constant";
+      break;
+    default:
+      break;
+  }
+}
+
+// Options that say something to some kinds of models only.
+void refuse_what_does_not_apply(const std::string& model, const CLI::App& command) {
+  using zoo::Kind;
+  const Kind kind = zoo::kind_of(model);
+  const bool text = zoo::reads_text(kind), language = kind == Kind::language;
+  const std::pair<const char*, bool> applies[] = {{"--tokenizer", text},
+                                                  {"--context", text},
+                                                  {"--layers", language},
+                                                  {"--heads", language},
+                                                  {"--width", language},
+                                                  {"--dropout", language},
+                                                  {"--augment", !text && kind != Kind::graph},
+                                                  {"--label-smoothing", kind != Kind::pictures}};
+  for (const auto& [option, used] : applies) {
+    if (!used && command.count(option) > 0) {
+      throw ValueError("train", fmt::format("{} does not apply to {}", option, model));
+    }
+  }
 }
 
 // Results and texts of a language model.
@@ -65,40 +103,6 @@ void refuse_with_resume(const CLI::App& command) {
   }
 }
 
-// Models that learn from pictures alone, or from a graph.
-int run_fit(TrainArgs& a, const CLI::App& command) {
-  const auto given = [&](const char* option) { return command.count(option) > 0; };
-  train::TrainConfig& c = a.config;
-  for (const CLI::Option* o : command.get_options()) {
-    constexpr std::string_view kUsed =
-        " model data epochs batch lr weight-decay seed threads out "
-        "quiet device ";
-    const std::string name = " " + o->get_single_name() + " ";
-    if (o->count() > 0 && kUsed.find(name) == std::string_view::npos) {
-      throw ValueError("train",
-                       fmt::format("--{} does not apply to {}", o->get_single_name(), c.model));
-    }
-  }
-  if (zoo::kind_of(c.model) == zoo::Kind::graph) {
-    if (!given("--data")) c.data = "miles";
-    if (!given("--epochs")) c.epochs = 200;  // of one step each
-    if (!given("--lr")) c.lr = 0.01;
-  }
-  const std::string folder =
-      a.common.out.empty() ? train::next_run_path(run_stem(c)) : a.common.out;
-  const train::FitOutcome out = train::fit(c, folder, a.common.quiet);
-  if (zoo::kind_of(c.model) == zoo::Kind::graph) {
-    fmt::print("accuracy   told {:.1f} %   asked {:.1f} %   {} steps in {:.1f} s\n",
-               100 * out.told_accuracy, 100 * out.asked_accuracy, out.steps, out.seconds);
-    fmt::print("model  {}/model.safetensors\n", folder);
-  } else {
-    fmt::print("loss {:.4f}   test loss {:.4f}   {} steps in {:.1f} s\n", out.train_loss,
-               out.test_loss, out.steps, out.seconds);
-    fmt::print("model  {0}/model.safetensors   pictures  {0}/plots/pictures.svg\n", folder);
-  }
-  return 0;
-}
-
 std::string augment_help() {
   std::string text = "Changes of training images, such as crop,flip,mixup:0.2; names:";
   for (const auto& [name, about] : data::known_augmentations()) text += "\n" + name + ": " + about;
@@ -110,10 +114,10 @@ int run_train(TrainArgs& a, const CLI::App& command) {
   apply_common(a.common);
   a.config.seed = a.common.seed;
   a.config.device = a.common.device;
-  if (zoo::is_language_model(a.config.model)) set_language_defaults(a.config, command);
+  set_defaults(a.config, command);
   a.config.decay_all = !a.no_norm_decay;
   const bool resume = !a.resume.empty();
-  if (!resume && train::has_own_training(a.config.model)) return run_fit(a, command);
+  if (!resume) refuse_what_does_not_apply(a.config.model, command);
   const std::string folder = resume                 ? a.resume
                              : a.common.out.empty() ? train::next_run_path(run_stem(a.config))
                                                     : a.common.out;
@@ -123,29 +127,42 @@ int run_train(TrainArgs& a, const CLI::App& command) {
                                                     .record = !a.no_record,
                                                     .data_threads = a.data_threads});
   if (!outcome.finished) return 130;
+  const train::TrainConfig config = train::read_config(folder);
+  const std::string of_run = " --run " + shell_quoted(folder);
+  std::string next;
   if (outcome.language) {
     print_language(outcome, a.common.quiet);
-    fmt::print("report  {}/report.html   pictures  {}/plots/\n", folder, folder);
-    say(a.common.quiet,
-        fmt::format("\nNext:  cutaway generate --run {} --prompt 'Anne'      goes on with a text",
-                    shell_quoted(folder)));
-    return 0;
+    next = "cutaway generate" + of_run + " --prompt 'Anne'      goes on with a text";
+  } else if (zoo::kind_of(config.model) == zoo::Kind::pictures) {
+    fmt::print("test loss {:.4f}   {} steps in {:.1f} s, {:.1f} % waiting for data\n",
+               outcome.test.loss, outcome.step, outcome.seconds, 100 * outcome.waited);
+    next = "cutaway eval" + of_run + "      tests it again";
+  } else {
+    say(a.common.quiet, "\n" + train::confusion_text(outcome.test.confusion, outcome.classes));
+    fmt::print(
+        "test accuracy {:.2f} %   loss {:.4f}   {} steps in {:.1f} s, {:.1f} % waiting for data\n",
+        100 * outcome.test.accuracy, outcome.test.loss, outcome.step, outcome.seconds,
+        100 * outcome.waited);
+    next = "cutaway predict" + of_run + " --index 0..9      shows single test examples";
   }
-  const data::Dataset test =
-      data::open(resume ? train::read_config(folder).data : a.config.data, "test");
-  say(a.common.quiet, "\n" + train::confusion_text(outcome.test.confusion, test.classes));
-  fmt::print(
-      "test accuracy {:.2f} %   loss {:.4f}   {} steps in {:.1f} s, {:.1f} % waiting for data\n",
-      100 * outcome.test.accuracy, outcome.test.loss, outcome.step, outcome.seconds,
-      100 * outcome.waited);
   fmt::print("report  {}/report.html   pictures  {}/plots/\n", folder, folder);
-  const char* other = test.inputs.dim() == 4 ? "lenet" : "mlp";
-  say(a.common.quiet,
-      fmt::format("\nNext:  cutaway predict --run {} --index 0..9      shows single test images\n"
-                  "       cutaway train --model {} --data {} --epochs 5    trains another model",
-                  shell_quoted(folder), other,
-                  shell_quoted(resume ? train::read_config(folder).data : a.config.data)));
+  say(a.common.quiet, "\nNext:  " + next);
   return 0;
+}
+
+// Of models that read text.
+void add_text_options(CLI::App& c, train::TrainConfig& k) {
+  c.add_option("--tokenizer", k.tokenizer,
+               "Of text: char, byte, wordpiece (made from the training texts), or a tokenizer file "
+               "(cutaway tokenizer)")
+      ->capture_default_str();
+  c.add_option("--context", k.context,
+               "Of text: tokens in a row; longer texts with classes are cut")
+      ->capture_default_str();
+  c.add_option("--layers", k.layers, "Of language models; 0: as the model is named");
+  c.add_option("--heads", k.heads, "Of gpt; 0: as the model is named");
+  c.add_option("--width", k.width, "Of language models; 0: as the model is named");
+  c.add_option("--dropout", k.dropout, "Of language models")->capture_default_str();
 }
 
 }  // namespace
@@ -156,13 +173,14 @@ void add_train(CLI::App& app, int& status) {
   c->footer(
       "Example:\n  cutaway train --model convnet --data fashion-mnist --epochs 4\n"
       "  cutaway train --model gpt --data austen        text: the last tenth validates\n"
+      "  cutaway train --model bert-tiny                classes of texts; unet: pictures, gcn: a "
+      "graph\n"
       "Data sets and models: cutaway list. Ctrl-C saves; --resume goes on to the same bits.");
   add_common(*c, a->common);
   train::TrainConfig& k = a->config;
   c->add_option("--model", k.model, "Model of the zoo")->capture_default_str();
   c->add_option("--data", k.data,
-                "Data set, file or folder (cutaway list tells the kinds); of language models: text "
-                "set, .txt or .txt.gz file, or folder")
+                "Data set, file or folder; cutaway list tells what there is for each kind of model")
       ->capture_default_str();
   c->add_option("--epochs", k.epochs, "Passes over the training data; 0 evaluates and reports")
       ->capture_default_str();
@@ -196,15 +214,7 @@ void add_train(CLI::App& app, int& status) {
       ->capture_default_str();
   c->add_option("--log-every", k.log_every, "Steps between rows of metrics.csv")
       ->capture_default_str();
-  c->add_option("--tokenizer", k.tokenizer,
-                "Of language models: char, byte, or a tokenizer file (cutaway tokenizer)")
-      ->capture_default_str();
-  c->add_option("--context", k.context, "Of language models: tokens in a row")
-      ->capture_default_str();
-  c->add_option("--layers", k.layers, "Of language models; 0: as the model is named");
-  c->add_option("--heads", k.heads, "Of gpt; 0: as the model is named");
-  c->add_option("--width", k.width, "Of language models; 0: as the model is named");
-  c->add_option("--dropout", k.dropout, "Of language models")->capture_default_str();
+  add_text_options(*c, k);
   c->add_option("--stop-after", a->stop_after, "Save and stop after this many steps");
   c->add_flag("--no-record", a->no_record, "Run each step eagerly instead of replaying it");
   c->add_option("--resume", a->resume, "Go on with the run in this folder");

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cutaway/autograd/autograd.h>
+#include <cutaway/autograd/onnx_rule.h>
 #include <cutaway/autograd/ops/cast.h>
 #include <cutaway/autograd/ops/compare.h>
 #include <cutaway/autograd/ops/index.h>
@@ -173,6 +174,17 @@ void segment_forward(Call& c) {
   if (mode == ScatterMode::amax || mode == ScatterMode::amin) save_ties(c, index);
 }
 
+void onnx_segment_sum(OnnxCall& c) {
+  const Shape& sizes = c.in().sizes();
+  Shape column = Shape::filled(sizes.rank(), 1);
+  column[0] = sizes[0];
+  const std::string ids = c.node("Reshape", {c.cast(1, DType::i64), c.list(column)});
+  c.result(c.node("ScatterElements",
+                  {c.constant(zeros(c.out().sizes(), {.dtype = c.type()})),
+                   c.node("Expand", {ids, c.list(sizes)}), c.name(0)},
+                  {{"axis", int64_t(0)}, {"reduction", "add"}}));
+}
+
 void segment_sum_backward(Backward& b) { b.set(0, index_select(b.upstream(), 0, b.input(1))); }
 
 void segment_mean_backward(Backward& b) {
@@ -222,7 +234,8 @@ const OpRecord kSegmentSum{.name = "segment_sum",
                            .forward = segment_forward<ScatterMode::sum>,
                            .backward_text = "dx_i = g[ids_i]",
                            .backward = segment_sum_backward,
-                           .samples = segment_sum_samples};
+                           .samples = segment_sum_samples,
+                           .onnx = onnx_segment_sum};
 
 const OpRecord kSegmentMean{.name = "segment_mean",
                             .signature = "segment_mean(x, ids, segments) → y",

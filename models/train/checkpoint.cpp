@@ -46,6 +46,10 @@ void read_state(const std::string& path, Progress& p, Generator& g) {
   p.seen = count("seen");
   p.rows = count("rows");
   p.best_accuracy = json_field<double>("checkpoint", j, "best_accuracy", path);
+  if (j.contains("best_step")) {  // not in files of earlier versions
+    p.best_step = json_field<int64_t>("checkpoint", j, "best_step", path);
+    p.best_loss = json_field<double>("checkpoint", j, "best_loss", path);
+  }
   g = {bits("rng_seed"), bits("rng_stream"), bits("rng_offset")};
 }
 
@@ -96,18 +100,19 @@ void save_checkpoint(const std::string& folder, const nn::Module& model,
                            as_file(part.state()));
     }
     const Generator g = default_generator();
-    const nlohmann::json state = {{"format", 1},
-                                  {"step", p.step},
-                                  {"epoch", p.position.epoch},
-                                  {"batch", p.position.batch},
-                                  {"loss_sum", p.loss_sum},
-                                  {"correct", p.correct},
-                                  {"seen", p.seen},
-                                  {"rows", p.rows},
-                                  {"best_accuracy", p.best_accuracy},
-                                  {"rng_seed", g.seed},
-                                  {"rng_stream", g.stream},
-                                  {"rng_offset", g.offset}};
+    nlohmann::json state = {{"format", 1},
+                            {"step", p.step},
+                            {"epoch", p.position.epoch},
+                            {"batch", p.position.batch},
+                            {"loss_sum", p.loss_sum},
+                            {"correct", p.correct},
+                            {"seen", p.seen},
+                            {"rows", p.rows},
+                            {"best_accuracy", p.best_accuracy},
+                            {"rng_seed", g.seed},
+                            {"rng_stream", g.stream},
+                            {"rng_offset", g.offset}};
+    if (p.best_step >= 0) state.update({{"best_step", p.best_step}, {"best_loss", p.best_loss}});
     io::write_file_atomic((temporary / "state.json").string(), state.dump(2) + "\n");
   } catch (...) {
     fs::remove_all(temporary, error);

@@ -17,7 +17,9 @@ struct Progress {
   double loss_sum = 0;  // over the examples since the last row of metrics.csv
   int64_t correct = 0, seen = 0;
   int64_t rows = 0;  // of metrics.csv
-  double best_accuracy = 0;
+  // The best test result at the end of an epoch; step −1: none yet.
+  int64_t best_step = -1;
+  double best_accuracy = 0, best_loss = 0;
 };
 
 // Something with a state that a checkpoint keeps beside the model, as NAME.safetensors.

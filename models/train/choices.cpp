@@ -109,7 +109,7 @@ std::string config_text(const TrainConfig& c) {
                            {"ema", c.ema},
                            {"decay_all", int64_t(c.decay_all)},
                            {"accumulate", c.accumulate}};
-  if (zoo::is_language_model(c.model)) {
+  if (zoo::reads_text(zoo::kind_of(c.model))) {
     fields.update({{"tokenizer", c.tokenizer},
                    {"context", c.context},
                    {"layers", c.layers},
@@ -150,7 +150,7 @@ TrainConfig read_config(const std::string& folder) {
   if (j.contains("ema")) c.ema = number("ema");
   if (j.contains("decay_all")) c.decay_all = count("decay_all") != 0;
   if (j.contains("accumulate")) c.accumulate = count("accumulate");
-  if (zoo::is_language_model(c.model)) {
+  if (zoo::reads_text(zoo::kind_of(c.model))) {
     c.tokenizer = text("tokenizer");
     c.context = count("context");
     c.layers = count("layers");

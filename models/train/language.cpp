@@ -1,31 +1,12 @@
 #include <cutaway/models/train/language.h>
 
-#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-
-#include <cutaway/core/error.h>
-#include <cutaway/models/zoo/zoo.h>
 
 namespace cutaway::train {
 namespace {
 
 constexpr int64_t kPromptTokens = 32, kSampleTokens = 240;
-
-data::Tokenizer make_tokenizer(const TrainConfig& c, const data::Corpus& corpus,
-                               const std::string& run_folder) {
-  const std::string stored = run_folder + "/tokenizer.json";
-  std::error_code ignored;
-  if (!run_folder.empty() && std::filesystem::is_regular_file(stored, ignored)) {
-    return data::Tokenizer::load(stored);
-  }
-  if (c.tokenizer == "byte") return data::Tokenizer::bytes();
-  if (c.tokenizer != "char") return data::Tokenizer::load(c.tokenizer);
-  std::string all;
-  for (const auto& [name, text] : corpus.files) all += text;
-  return data::Tokenizer::characters(all);
-}
 
 std::vector<int64_t> row_of(const Tensor& ids) {
   const int64_t* first = ids.data<int64_t>();
@@ -33,34 +14,6 @@ std::vector<int64_t> row_of(const Tensor& ids) {
 }
 
 }  // namespace
-
-RunData open_run_data(const TrainConfig& c, const std::string& run_folder) {
-  RunData d;
-  if (!zoo::is_language_model(c.model)) {
-    d.train = data::open(c.data, "train");
-    d.test = data::open(c.data, "test");
-    return d;
-  }
-  const data::Corpus corpus = data::open_corpus(c.data);
-  d.tokenizer = make_tokenizer(c, corpus, run_folder);
-  const data::CorpusTokens tokens = data::corpus_tokens(corpus, *d.tokenizer);
-  const int64_t vocabulary = d.tokenizer->vocabulary();
-  d.train = data::token_windows(c.data, tokens.train, c.context, vocabulary);
-  d.test = data::token_windows(c.data, tokens.validation, c.context, vocabulary);
-  d.characters_per_token = double(tokens.validation_characters) / double(tokens.validation.numel());
-  return d;
-}
-
-zoo::Task task_of(const TrainConfig& c, const RunData& d) {
-  return d.tokenizer ? language_task(c, d.tokenizer->vocabulary()) : task_of(d.train);
-}
-
-zoo::Task language_task(const TrainConfig& c, int64_t vocabulary) {
-  return {.input = {c.context},
-          .classes = 0,
-          .vocabulary = vocabulary,
-          .size = {.layers = c.layers, .heads = c.heads, .width = c.width, .dropout = c.dropout}};
-}
 
 LanguageResult language_result(double loss, const RunData& d) {
   return {.perplexity = std::exp(loss),

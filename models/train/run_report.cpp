@@ -1,11 +1,15 @@
 #include <cutaway/models/train/run_report.h>
 
 #include <fmt/format.h>
+#include <algorithm>
 
+#include <cutaway/autograd/autograd.h>
+#include <cutaway/autograd/ops.h>
 #include <cutaway/core/dispatch.h>
 #include <cutaway/core/io/file.h>
 #include <cutaway/core/parallel.h>
 #include <cutaway/core/text.h>
+#include <cutaway/datasets/loader.h>
 #include <cutaway/models/report/svg.h>
 #include <cutaway/models/train/progress.h>
 
@@ -55,6 +59,17 @@ std::string predictions_plot(const ReportInput& in) {
   return report::picture_grid(pictures, 8, "Test images with predictions; framed: wrong");
 }
 
+// The grey values of picture i of a batch, the mean of its channels.
+report::Picture picture(const Tensor& batch, int64_t i, const data::Dataset& set,
+                        const std::string& caption) {
+  const Tensor grey = clamp(mean(batch.select(0, i), 0) * set.std + set.mean, 0.0, 1.0);
+  const std::vector<double> v = grey.to_vector();
+  return {.width = int(grey.size(1)),
+          .height = int(grey.size(0)),
+          .pixels = std::vector<float>(v.begin(), v.end()),
+          .caption = caption};
+}
+
 std::string table_row(const std::string& name, const std::string& value) {
   return fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", report::escape(name),
                      report::escape(value));
@@ -93,6 +108,9 @@ namespace {
 
 std::string headline(const ReportInput& in) {
   const TrainOutcome& o = *in.outcome;
+  if (zoo::kind_of(in.config.model) == zoo::Kind::pictures) {
+    return fmt::format("<strong>Test loss {:.4f}</strong> after {} steps.", o.test.loss, o.step);
+  }
   if (!o.language) {
     return fmt::format("<strong>Test accuracy {:.2f} %</strong>, loss {:.4f}, after {} steps.",
                        100 * o.test.accuracy, o.test.loss, o.step);
@@ -114,7 +132,9 @@ std::string samples_html(const TrainOutcome& outcome) {
   return html;
 }
 
-std::string language_flags(const TrainConfig& c) {
+// Of models that read text.
+std::string text_flags(const TrainConfig& c) {
+  if (!zoo::reads_text(zoo::kind_of(c.model))) return {};
   std::string text =
       fmt::format(" --tokenizer {} --context {}", shell_quoted(c.tokenizer), c.context);
   const std::pair<const char*, int64_t> sizes[] = {
@@ -127,27 +147,56 @@ std::string language_flags(const TrainConfig& c) {
 
 }  // namespace
 
-void write_report(const ReportInput& in) {
+std::string inputs_and_results(zoo::PictureModel& model, const data::Dataset& set) {
+  const NoGradGuard no_grad;
+  const OwnDraws draws(kTestDraws);
+  const bool was_training = model.training();
+  model.eval();
+  const int64_t count = std::min<int64_t>(set.size(), 8);
+  data::Loader loader(set, {.batch = std::max<int64_t>(count, 1)});
+  std::vector<report::Picture> grid;
+  for (const auto& [x, y] : loader) {
+    const Device device = model.parameters().front().value.device();
+    const zoo::PictureModel::Shown shown = model.show(x.to(device));
+    for (int64_t i = 0; i < count; ++i) grid.push_back(picture(shown.before, i, set, "input"));
+    for (int64_t i = 0; i < count; ++i) grid.push_back(picture(shown.after, i, set, "result"));
+    break;
+  }
+  model.train(was_training);
+  return report::picture_grid(grid, int(count), "Test pictures and what the model makes of them");
+}
+
+namespace {
+
+// Plots of the run, also as files in its folder, one after the other.
+std::string plots(const ReportInput& in) {
   const auto& rows = *in.rows;
-  const auto save = [&](const std::string& name, const std::string& svg) {
-    if (!svg.empty()) io::write_file_atomic(in.folder + "/plots/" + name + ".svg", svg);
-    return svg;
+  std::string all;
+  const auto add = [&](const std::string& name, const std::string& svg) {
+    if (svg.empty()) return;
+    io::write_file_atomic(in.folder + "/plots/" + name + ".svg", svg);
+    all += svg;
   };
-  const std::string loss = save(
-      "loss", report::line_plot(
-                  {curve(rows, "train", &MetricRow::loss), curve(rows, "test", &MetricRow::loss)},
-                  {.title = "Loss", .x_label = "step", .y_label = "cross-entropy (nats)"}));
-  const std::string accuracy = save(
-      "accuracy",
-      report::line_plot(
-          {curve(rows, "train", &MetricRow::accuracy), curve(rows, "test", &MetricRow::accuracy)},
-          {.title = "Accuracy", .x_label = "step", .y_label = "share right"}));
-  const bool text = in.outcome->language.has_value();
-  const std::string confusion =
-      text ? std::string()
-           : save("confusion",
-                  report::confusion_plot(in.outcome->test.confusion, in.test_set->classes));
-  const std::string pictures = text ? std::string() : save("predictions", predictions_plot(in));
+  const bool pictures = zoo::kind_of(in.config.model) == zoo::Kind::pictures;
+  const auto curves = [&](double MetricRow::*value, const report::PlotOptions& options) {
+    return report::line_plot({curve(rows, "train", value), curve(rows, "test", value)}, options);
+  };
+  add("loss", curves(&MetricRow::loss, {.title = "Loss",
+                                        .x_label = "step",
+                                        .y_label = pictures ? "loss" : "cross-entropy (nats)"}));
+  add("pictures", in.pictures);
+  if (pictures) return all;
+  add("accuracy", curves(&MetricRow::accuracy,
+                         {.title = "Accuracy", .x_label = "step", .y_label = "share right"}));
+  if (in.outcome->language) return all;
+  add("confusion", report::confusion_plot(in.outcome->test.confusion, in.test_set->classes));
+  add("predictions", predictions_plot(in));
+  return all;
+}
+
+}  // namespace
+
+void write_report(const ReportInput& in) {
   const TrainConfig& c = in.config;
   std::string command = fmt::format(
       "cutaway train --model {} --data {} --epochs {} --batch {} --optimizer {} --lr {} "
@@ -155,7 +204,7 @@ void write_report(const ReportInput& in) {
       c.model, shell_quoted(c.data), c.epochs, c.batch, c.optimizer, c.lr, c.weight_decay,
       c.schedule, c.seed);
   if (c.clip > 0) command += fmt::format(" --clip {}", c.clip);
-  if (text) command += language_flags(c);
+  command += text_flags(c);
   command += optional_flags(c);
   std::string html =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" +
@@ -168,7 +217,7 @@ void write_report(const ReportInput& in) {
       ".3rem;overflow-wrap:anywhere}svg{max-width:100%;height:auto}</style></head><body>\n";
   html += fmt::format("<h1>{} on {}</h1>\n<p>{}</p>\n", report::escape(c.model),
                       report::escape(in.train_set->name), headline(in));
-  html += samples_html(*in.outcome) + loss + accuracy + confusion + pictures;
+  html += samples_html(*in.outcome) + plots(in);
   html += "<h2>What was run</h2>\n<p><code>" + report::escape(command) + "</code></p>\n<table>\n";
   html += table_row("model", fmt::format("{} ({}), {} parameters", c.model, in.model_type,
                                          grouped(in.parameters)));

@@ -29,7 +29,8 @@
 #include <cutaway/models/train/progress.h>
 #include <cutaway/models/train/run_folder.h>
 #include <cutaway/models/train/run_report.h>
-#include <cutaway/models/zoo/zoo.h>
+#include <cutaway/models/zoo/pictures.h>
+#include <cutaway/nn/files.h>
 #include <cutaway/nn/optim/ema.h>
 #include <cutaway/nn/optim/scaler.h>
 #include <cutaway/nn/sched/plateau.h>
@@ -47,23 +48,13 @@ void require(bool good, const std::string& rule) {
   if (!good) throw ValueError("train", rule);
 }
 
-// Number of rows whose largest logit is at the target (on the host).
-int64_t count_correct(const Tensor& logits, const Tensor& given) {
-  const Tensor best = argmax(logits, -1).to(kCpu);
-  const Tensor targets = given.dtype() == DType::i64 ? given : argmax(given, -1);  // mixed images
-  const int64_t* a = best.data<int64_t>();
-  const int64_t* b = targets.data<int64_t>();
-  int64_t n = 0;
-  for (int64_t i = 0; i < targets.numel(); ++i) n += a[i] == b[i];
-  return n;
-}
-
 // One training run, from its files to its report.
 class Run {
  public:
   Run(const TrainConfig& config, RunFolder folder, bool resume, const TrainSettings& settings)
       : config_(config),
         settings_(settings),
+        kind_(zoo::kind_of(config.model)),
         device_(device_from_name(config.device)),
         folder_(std::move(folder)),
         data_(open_run_data(config, folder_.path())),
@@ -75,15 +66,7 @@ class Run {
     optimizer_.emplace(config, model_->parameters());
     parts_.push_back(optimizer_->saved());
     add_extras();
-    loader_.emplace(train_set_,
-                    data::LoaderOptions{
-                        .batch = config.batch,
-                        .shuffle = true,
-                        .seed = config.seed,
-                        .prefetch = 2 * settings.data_threads,
-                        .threads = settings.data_threads,
-                        .augment = data::parse_augmentation(
-                            config.augment, data_.tokenizer ? 1 : task_of(train_set_).classes)});
+    loader_.emplace(train_set_, loader_options());
     require(!__builtin_mul_overflow(config.epochs, loader_->batches_per_epoch(), &total_steps_),
             fmt::format("epochs × batches must fit in 64 bits; got {} × {}", config.epochs,
                         loader_->batches_per_epoch()));
@@ -127,12 +110,18 @@ class Run {
         return outcome;
       }
     }
-    outcome.test = test();
-    if (auto* language = dynamic_cast<zoo::LanguageModel*>(model_.get())) {
-      std::optional<optim::Ema::Swap> averaged;
-      if (ema_) averaged.emplace(*ema_);
-      outcome.language = language_result(outcome.test.loss, data_);
-      outcome.language->samples = text_samples(*language, data_);
+    outcome.classes = test_set_.classes;
+    std::string pictures;
+    {
+      const auto averaged = averaged_weights();
+      outcome.test = evaluate(*model_, test_set_);
+      if (auto* language = dynamic_cast<zoo::LanguageModel*>(model_.get())) {
+        outcome.language = language_result(outcome.test.loss, data_);
+        outcome.language->samples = text_samples(*language, data_);
+      }
+      if (auto* shown = dynamic_cast<zoo::PictureModel*>(model_.get())) {
+        pictures = inputs_and_results(*shown, test_set_);
+      }
     }
     save();
     outcome.finished = true;
@@ -140,7 +129,7 @@ class Run {
     outcome.step = progress_.step;
     outcome.seconds = seconds_since(begin_);
     write_report({config_, folder_.path(), model_->type(), model_->num_parameters(), &train_set_,
-                  &test_set_, &metrics_->rows(), &outcome});
+                  &test_set_, &metrics_->rows(), &outcome, std::move(pictures)});
     return outcome;
   }
 
@@ -165,11 +154,25 @@ class Run {
     }
   }
 
-  // On the test set, with the averages of the weights if there are any.
-  Evaluation test() {
-    std::optional<optim::Ema::Swap> averaged;
-    if (ema_) averaged.emplace(*ema_);
-    return evaluate(*model_, test_set_);
+  data::LoaderOptions loader_options() const {
+    const bool classes = kind_ != zoo::Kind::language && kind_ != zoo::Kind::pictures;
+    data::LoaderOptions o{.batch = config_.batch,
+                          .shuffle = true,
+                          .seed = config_.seed,
+                          .prefetch = 2 * settings_.data_threads,
+                          .threads = settings_.data_threads,
+                          .augment = data::parse_augmentation(
+                              config_.augment, classes ? task_of(train_set_).classes : 1)};
+    if (is_padded_text(train_set_)) {  // texts of like length together
+      o.sampler = data::Sampler::bucketed(text_lengths(train_set_.inputs),
+                                          {.batch = config_.batch, .seed = config_.seed});
+    }
+    return o;
+  }
+
+  // While alive the weights are their averages, if there are any.
+  std::unique_ptr<optim::Ema::Swap> averaged_weights() {
+    return ema_ ? std::make_unique<optim::Ema::Swap>(*ema_) : nullptr;
   }
 
   static constexpr int64_t kExplainAfter = 4;  // steps, by which one is replayed if any can be
@@ -230,27 +233,50 @@ class Run {
   }
 
   void end_epoch(int64_t epoch, double rate) {
-    const Evaluation result = test();
+    Evaluation result;
+    {
+      const auto averaged = averaged_weights();
+      result = evaluate(*model_, test_set_);
+      keep_if_best(result);
+    }
     if (progress_.seen > 0) log_train_row(epoch, rate);
     if (plateau_) plateau_->step(last_loss_);
     log_row(epoch, "test", result.loss, result.accuracy, 0);
-    if (data_.tokenizer) {
-      const LanguageResult r = language_result(result.loss, data_);
-      say(fmt::format("           validation   {:.4f} nats/char   perplexity {:.3f} per token",
-                      r.nats_per_character, r.perplexity));
-    } else {
-      say(fmt::format("           test   loss {:.4f}   accuracy {:.2f} %", result.loss,
-                      100 * result.accuracy));
-    }
-    progress_.best_accuracy = std::max(progress_.best_accuracy, result.accuracy);
+    say("           " + result_text(result));
     progress_.position = {epoch + 1, 0};
     loader_->seek(progress_.position);
+  }
+
+  std::string result_text(const Evaluation& result) const {
+    if (kind_ == zoo::Kind::pictures) return fmt::format("test   loss {:.4f}", result.loss);
+    if (kind_ == zoo::Kind::language) {
+      const LanguageResult r = language_result(result.loss, data_);
+      return fmt::format("validation   {:.4f} nats/char   perplexity {:.3f} per token",
+                         r.nats_per_character, r.perplexity);
+    }
+    return fmt::format("test   loss {:.4f}   accuracy {:.2f} %", result.loss,
+                       100 * result.accuracy);
+  }
+
+  // A killed run that goes on from an earlier checkpoint comes here again with the same weights.
+  void keep_if_best(const Evaluation& result) {
+    if (!std::isfinite(result.loss)) return;
+    const bool better = kind_ == zoo::Kind::pictures ? result.loss < progress_.best_loss
+                                                     : result.accuracy > progress_.best_accuracy;
+    if (progress_.best_step >= 0 && !better) return;
+    progress_.best_step = progress_.step;
+    progress_.best_loss = result.loss;
+    if (kind_ != zoo::Kind::pictures) progress_.best_accuracy = result.accuracy;
+    nn::save(*model_, folder_.file("best.safetensors"));
   }
 
   // The mean over the steps since the last row: a curve without jumps where epochs meet.
   void log_train_row(int64_t epoch, double rate) {
     last_loss_ = mean_loss();
-    log_row(epoch, "train", last_loss_, double(progress_.correct) / double(progress_.seen), rate);
+    const double share = kind_ == zoo::Kind::pictures
+                             ? std::nan("")
+                             : double(progress_.correct) / double(progress_.seen);
+    log_row(epoch, "train", last_loss_, share, rate);
     progress_.loss_sum = 0;
     progress_.correct = progress_.seen = 0;
   }
@@ -261,14 +287,17 @@ class Run {
                      "lower --lr, or give --clip 1");
   }
 
-  // Loss and logits under autocast.
+  // Loss and logits under autocast; of models of pictures the loss alone.
   std::pair<Tensor, Tensor> forward(const Tensor& x, const Tensor& y) {
     const DType low = config_.dtype == "bf16"  ? DType::bf16
                       : config_.dtype == "f16" ? DType::f16
                                                : DType::f32;
     const AutocastGuard autocast(low);
+    if (kind_ == zoo::Kind::pictures) {
+      return {dynamic_cast<zoo::PictureModel&>(*model_).loss(x), Tensor()};
+    }
     Tensor logits = (*model_)(x);
-    const bool tokens = data_.tokenizer.has_value();
+    const bool tokens = kind_ == zoo::Kind::language;
     if (tokens) logits = reshape(logits, {y.numel(), logits.size(-1)});
     const Tensor target = tokens ? reshape(y, {y.numel()}) : y;
     return {cross_entropy(logits, target, {.label_smoothing = config_.label_smoothing}), logits};
@@ -294,10 +323,10 @@ class Run {
       const Tensor loss = mean * (double(count) / double(n));
       backward(loss);
       total = total.defined() ? total + loss.detach() : loss.detach();
-      all.push_back(logits.detach());
+      if (logits.defined()) all.push_back(logits.detach());
     }
     require_finite_on(total);
-    return {total, cat(all, 0)};
+    return {total, all.empty() ? Tensor() : cat(all, 0)};
   }
 
   void require_finite_on(const Tensor& loss) {
@@ -310,7 +339,12 @@ class Run {
     }
   }
 
-  // What is recorded: a batch → its loss and logits.
+  // A batch → its loss and, where there are any, logits.
+  static Tensors results(const Tensor& loss, const Tensor& logits) {
+    return logits.defined() ? Tensors{loss, logits} : Tensors{loss};
+  }
+
+  // What is recorded.
   Tensors run_batch(const Tensors& batch) {
     const auto [loss, logits] = gradients(batch[0], batch[1]);
     optim::Optimizer& optimizer = *optimizer_->stepping();
@@ -325,7 +359,7 @@ class Run {
     } else {
       optimizer.step_and_zero();
     }
-    return {loss, logits};
+    return results(loss, logits);
   }
 
   // A step of L-BFGS: the loss is asked for several times; that of the first is returned.
@@ -334,7 +368,9 @@ class Run {
     optimizer_->lbfgs()->step([&] {
       for (const nn::Named& p : model_->parameters()) Tensor(p.value).zero_grad();
       const auto [loss, logits] = gradients(batch[0], batch[1]);
-      if (first.empty()) first = {loss.detach().clone(), logits.detach()};
+      if (first.empty()) {
+        first = results(loss.detach().clone(), logits.defined() ? logits.detach() : logits);
+      }
       return loss;
     });
     return first;
@@ -343,16 +379,18 @@ class Run {
   void train_step(const Tensor& x, const Tensor& y) {
     const double lowered = plateau_ ? plateau_->factor() : 1;
     optimizer_->set_lr(config_.lr * schedule_(progress_.step) * lowered);
-    const Tensors batch = {x.to(device_), y.to(device_)};
+    const Tensor shown = is_padded_text(train_set_) ? without_padding(x) : x;
+    const Tensors batch = {shown.to(device_), y.to(device_)};
     const Tensors out = optimizer_->lbfgs() ? run_lbfgs(batch) : step_(batch);
     const bool recordable = settings_.record && !optimizer_->lbfgs();
     if (recordable && ++steps_here_ == kExplainAfter && step_.stats().replayed == 0) {
       say(fmt::format("steps run eagerly: {}", step_.why_eager()));
     }
     if (ema_) ema_->update();
-    progress_.loss_sum += out[0].item() * double(y.numel());
-    progress_.correct += count_correct(out[1], y);
-    progress_.seen += y.numel();
+    const int64_t told = kind_ == zoo::Kind::language ? y.numel() : y.size(0);
+    progress_.loss_sum += out[0].item() * double(told);
+    if (out.size() > 1) progress_.correct += count_correct(out[1], y);
+    progress_.seen += told;
     ++progress_.step;
   }
 
@@ -360,7 +398,9 @@ class Run {
     metrics_->add({progress_.step, epoch, split, loss, accuracy, optimizer_->lr(), rate,
                    seconds_since(begin_)});
     events_->scalar(fmt::format("loss/{}", split), progress_.step, loss);
-    events_->scalar(fmt::format("accuracy/{}", split), progress_.step, accuracy);
+    if (kind_ != zoo::Kind::pictures) {
+      events_->scalar(fmt::format("accuracy/{}", split), progress_.step, accuracy);
+    }
     if (split[1] == 'r') events_->scalar("lr", progress_.step, optimizer_->lr());
   }
 
@@ -371,6 +411,7 @@ class Run {
 
   TrainConfig config_;
   TrainSettings settings_;
+  zoo::Kind kind_;
   Device device_;
   RunFolder folder_;
   RunData data_;
@@ -396,84 +437,6 @@ class Run {
 
 }  // namespace
 
-zoo::Task task_of(const data::Dataset& d) {
-  if (d.vocabulary > 0) {
-    return {d.inputs.sizes().slice(1, d.inputs.dim()), 0, d.vocabulary};
-  }
-  if (d.targets.dtype() != DType::i64) {
-    throw ValueError("train", fmt::format("{} has no class numbers as targets; got {}", d.name,
-                                          name_of(d.targets.dtype())));
-  }
-  constexpr int64_t kMostClasses = 10000;
-  int64_t most = -1;
-  const int64_t* y = d.targets.data<int64_t>();
-  for (int64_t i = 0; i < d.targets.numel(); ++i) {
-    if (y[i] < 0 || y[i] >= kMostClasses) {
-      throw ValueError("train", fmt::format("{}: example {} has the class number {}; need 0 to {}",
-                                            d.name, i, y[i], kMostClasses - 1));
-    }
-    most = std::max(most, y[i]);
-  }
-  return {d.inputs.sizes().slice(1, d.inputs.dim()),
-          std::max<int64_t>(most + 1, int64_t(d.classes.size()))};
-}
-
-namespace {
-
-// Mean loss and accuracy per token.
-Evaluation evaluate_tokens(nn::Module& model, const data::Dataset& dataset, Device device) {
-  constexpr int64_t kMostLogits = 1 << 22;  // at a time
-  const int64_t row = dataset.inputs.size(1) * dataset.vocabulary;
-  data::Loader loader(dataset, {.batch = std::clamp<int64_t>(kMostLogits / row, 1, 256)});
-  double loss_sum = 0;
-  int64_t correct = 0;
-  for (const auto& [x, y] : loader) {
-    const Tensor logits = reshape(model(x.to(device)), {y.numel(), dataset.vocabulary});
-    loss_sum +=
-        cross_entropy(logits, reshape(y, {y.numel()}).to(device)).item() * double(y.numel());
-    correct += count_correct(logits, y);
-  }
-  const double n = double(dataset.targets.numel());
-  return {.loss = loss_sum / n, .accuracy = double(correct) / n, .confusion = {}, .predicted = {}};
-}
-
-}  // namespace
-
-Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, int64_t batch) {
-  NoGradGuard no_grad;
-  const bool was_training = model.training();
-  model.eval();
-  const nn::NamedTensors parameters = model.parameters();
-  const Device device = parameters.empty() ? kCpu : parameters.front().value.device();
-  Evaluation e;
-  if (dataset.vocabulary > 0) {
-    e = evaluate_tokens(model, dataset, device);
-    model.train(was_training);
-    return e;
-  }
-  const int64_t classes = task_of(dataset).classes;
-  e.confusion.assign(size_t(classes), std::vector<int64_t>(size_t(classes), 0));
-  data::Loader loader(dataset, {.batch = batch});
-  double loss_sum = 0;
-  int64_t correct = 0;
-  for (const auto& [x, y] : loader) {
-    const Tensor logits = model(x.to(device));
-    loss_sum += cross_entropy(logits, y.to(device)).item() * double(x.size(0));
-    const Tensor best = argmax(logits, 1).to(kCpu);
-    for (int64_t i = 0; i < y.numel(); ++i) {
-      const int64_t truth = y.data<int64_t>()[i], guess = best.data<int64_t>()[i];
-      if (guess < classes) ++e.confusion[size_t(truth)][size_t(guess)];
-      e.predicted.push_back(guess);
-      correct += truth == guess;
-    }
-  }
-  const double n = double(std::max<int64_t>(dataset.size(), 1));
-  e.loss = loss_sum / n;
-  e.accuracy = double(correct) / n;
-  model.train(was_training);
-  return e;
-}
-
 TrainOutcome train(const TrainConfig& config, const std::string& folder, bool resume,
                    const TrainSettings& settings) {
   if (resume) {
@@ -492,7 +455,10 @@ TrainOutcome train(const TrainConfig& config, const std::string& folder, bool re
     const RunData run_data = open_run_data(c);
     const zoo::Task task = task_of(c, run_data);
     const auto model = zoo::make_model(c.model, task);
-    require(!run_data.tokenizer || c.augment.empty(), "augment changes images; this is text");
+    require(run_data.train.inputs.dtype() != DType::i64 || c.augment.empty(),
+            fmt::format("augment changes images; {} has none", run_data.train.name));
+    require(zoo::kind_of(c.model) != zoo::Kind::pictures || c.label_smoothing == 0,
+            "label smoothing is for classes; " + c.model + " learns from pictures alone");
     data::parse_augmentation(c.augment, std::max<int64_t>(task.classes, 1));
     const ChosenOptimizer optimizer(c, model->parameters());
     make_schedule(c, 1);

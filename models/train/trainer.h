@@ -1,12 +1,10 @@
 #pragma once
-#include <functional>
-#include <memory>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include <cutaway/datasets/dataset.h>
-#include <cutaway/models/zoo/zoo.h>
-#include <cutaway/nn/module.h>
+#include <cutaway/models/train/evaluate.h>
 
 namespace cutaway::train {
 
@@ -32,26 +30,13 @@ struct TrainConfig {
   double ema = 0;          // decay of the average of weights that is tested and kept; 0: none
   bool decay_all = true;   // false: no weight decay for norms and biases
   int64_t accumulate = 1;  // parts in which a batch goes through the model
-  // Of language models: char, byte, or a file as data::Tokenizer::load reads it; tokens in a row;
-  // sizes of the model, 0: those of its name.
+  // Of text: char, byte, wordpiece, or a file as data::Tokenizer::load reads it; tokens in a row.
   std::string tokenizer = "char";
   int64_t context = 128;
+  // Of language models; sizes that are 0: those of the model's name.
   int64_t layers = 0, heads = 0, width = 0;
   double dropout = 0;
 };
-
-// What a model must handle for this data set: classes, or tokens. Raises ValueError when its
-// targets are not class numbers from 0 to 9999.
-zoo::Task task_of(const data::Dataset& dataset);
-
-struct Evaluation {
-  double loss = 0, accuracy = 0;
-  std::vector<std::vector<int64_t>> confusion;  // [true][predicted]
-  std::vector<int64_t> predicted;               // in the order of the data set
-};
-// Mean cross-entropy, accuracy and confusion counts over a data set, in eval mode without
-// recording, on the device of the model's parameters.
-Evaluation evaluate(nn::Module& model, const data::Dataset& dataset, int64_t batch = 256);
 
 // A beginning that the model was given, and how it went on.
 struct TextSample {
@@ -67,6 +52,7 @@ struct TrainOutcome {
   bool finished = false;  // false: stopped by Ctrl-C or a limit, checkpoint saved
   int64_t step = 0;
   Evaluation test;  // of language models: loss and accuracy per token, the rest is empty
+  std::vector<std::string> classes;  // names, where the data has them
   std::optional<LanguageResult> language;
   double seconds = 0;  // of this process
   double waited = 0;   // share of the time of training steps in which they waited for data
@@ -79,9 +65,12 @@ struct TrainSettings {
   int data_threads = 1;     // that prepare batches; the same batches for any number
 };
 
-// Trains into a run folder. With `resume` the folder's own config is used and the run goes on from
-// its newest checkpoint: the final checkpoint has the same bytes as that of a run never stopped
-// (same machine, same threads). Ctrl-C saves and stops after the current step.
+// Trains into a run folder: config.json, metrics.csv, TensorBoard events, checkpoint/,
+// best.safetensors (the weights with the best test result at the end of an epoch: the highest
+// accuracy, or of models of pictures the lowest loss), plots/ and report.html. With `resume` the
+// folder's own config is used and the run goes on from its newest checkpoint: the final checkpoint
+// has the same bytes as that of a run never stopped (same machine, same threads). Ctrl-C saves and
+// stops after the current step.
 TrainOutcome train(const TrainConfig& config, const std::string& folder, bool resume,
                    const TrainSettings& settings = {});
 

@@ -74,6 +74,22 @@ Tensor GatLayer::operator()(const Tensor& x, const Edges& edges) {
   return scope.done((options_.join ? flatten(y, 1) : mean(y, 1)) + bias);
 }
 
+void GraphModel::keep(const NodeTask& graph) {
+  if (features_.defined()) throw ValueError("GraphModel", "a graph is kept already");
+  features_ = graph.features.clone();
+  from_ = graph.edges.from.clone();
+  to_ = graph.edges.to.clone();
+  add_buffer("features", features_, false);
+  add_buffer("from", from_, false);
+  add_buffer("to", to_, false);
+}
+Tensor GraphModel::forward(const Tensor& nodes) {
+  if (!features_.defined()) {
+    throw ValueError(type(), "there is no graph to look nodes up in", "call keep() first");
+  }
+  return index_select((*this)(features_, {from_, to_, features_.size(0)}), 0, nodes);
+}
+
 Gcn::Gcn(const GraphModelOptions& o)
     : conv1({.in = o.in, .out = o.hidden}),
       conv2({.in = o.hidden, .out = o.classes}),

@@ -45,10 +45,29 @@ class GatLayer : public nn::Module {
   GraphLayerOptions options_;
 };
 
+// A graph with classes of nodes, some of which are told.
+struct NodeTask {
+  std::string name;
+  Tensor features;  // [V,F]
+  Edges edges;
+  Tensor labels;              // i64 [V]
+  std::vector<int64_t> told;  // nodes whose label training sees
+  std::vector<int64_t> asked;
+  std::vector<std::string> classes, nodes;
+};
 // Base of networks that tell classes of nodes: x [V,in] and edges → logits [V,classes].
 class GraphModel : public nn::Module {
  public:
   virtual Tensor operator()(const Tensor& x, const Edges& edges) = 0;
+
+  // Keeps a graph, whose nodes are then known by number. State dicts do not hold it.
+  void keep(const NodeTask& graph);
+  // nodes (i64) [N] of the graph that is kept → logits [N,classes]. Raises ValueError without one.
+  using Module::operator();
+  Tensor forward(const Tensor& nodes) override;
+
+ private:
+  Tensor features_, from_, to_;
 };
 struct GraphModelOptions {
   int64_t in = 0, classes = 0;
@@ -74,16 +93,6 @@ class Gat : public GraphModel {
   nn::Dropout dropout;
 };
 
-// A graph with classes of nodes, some of which are told.
-struct NodeTask {
-  std::string name;
-  Tensor features;  // [V,F]
-  Edges edges;
-  Tensor labels;              // i64 [V]
-  std::vector<int64_t> told;  // nodes whose label training sees
-  std::vector<int64_t> asked;
-  std::vector<std::string> classes, nodes;
-};
 // 128 cities of North America, each joined with the `neighbours` nearest by road (miles of 1949,
 // D. E. Knuth's Stanford GraphBase). The class is the quarter of the continent, by medians of
 // latitude and longitude, which the network does not see: features are one-hot. Five cities of each

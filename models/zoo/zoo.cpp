@@ -174,8 +174,11 @@ std::unique_ptr<nn::Module> make_pictures(const std::string& name, const Task& t
 }
 std::unique_ptr<nn::Module> make_graph(const std::string& name, const Task& task) {
   const GraphModelOptions o{.in = task.input[0], .classes = task.classes};
-  if (name == "gcn") return std::make_unique<Gcn>(o);
-  return std::make_unique<Gat>(o);
+  std::unique_ptr<GraphModel> model;
+  if (name == "gcn") model = std::make_unique<Gcn>(o);
+  if (name == "gat") model = std::make_unique<Gat>(o);
+  if (task.graph) model->keep(*task.graph);
+  return model;
 }
 
 const Entry kModels[] = {
@@ -204,14 +207,12 @@ const Entry kModels[] = {
     {"vit-tiny", "the same with 12 layers of 192, 5.7 M", make_vit},
     {"vit-small", "the same with 12 layers of 384, 22 M", make_vit},
     {"vit-base", "the same with 12 layers of 768, 86 M", make_vit},
-    {"bert-tiny",
-     "BERT (Devlin et al. 2018) with 2 layers of 128, 4.4 M; classes of texts, from C++", make_bert,
-     Kind::text},
-    {"minilm-l6", "MiniLM (Wang et al. 2020), 6 layers of 384, 23 M; classes of texts, from C++",
+    {"bert-tiny", "BERT (Devlin et al. 2018) with 2 layers of 128, 4.4 M; classes of texts",
      make_bert, Kind::text},
-    {"minilm-l12", "the same with 12 layers, 33 M", make_bert, Kind::text},
-    {"bert-base", "BERT base, 12 layers of 768, 109 M; classes of texts, from C++", make_bert,
+    {"minilm-l6", "MiniLM (Wang et al. 2020), 6 layers of 384, 23 M; classes of texts", make_bert,
      Kind::text},
+    {"minilm-l12", "the same with 12 layers, 33 M", make_bert, Kind::text},
+    {"bert-base", "BERT base, 12 layers of 768, 109 M; classes of texts", make_bert, Kind::text},
     {"autoencoder", "convolutions to a code of 16 numbers and back; learns from pictures alone",
      make_pictures, Kind::pictures},
     {"vae", "variational autoencoder (Kingma & Welling 2013); learns from pictures alone",
@@ -222,17 +223,15 @@ const Entry kModels[] = {
     {"gat", "graph attention (Veličković et al. 2017); classes of nodes", make_graph, Kind::graph},
 };
 
-bool reads_tokens(Kind kind) { return kind == Kind::language || kind == Kind::text; }
-
 void require_task(const Entry& model, const Task& t) {
   const bool tokens = t.vocabulary > 0;
-  if (reads_tokens(model.kind) && (!tokens || t.input.rank() != 1)) {
+  if (reads_text(model.kind) && (!tokens || t.input.rank() != 1)) {
     throw ValueError("model",
                      fmt::format("{} reads sequences of tokens [T]; got inputs {} in {} classes",
                                  model.name, to_string(t.input), t.classes),
                      "models for such data: cutaway list");
   }
-  if (!reads_tokens(model.kind) && tokens) {
+  if (!reads_text(model.kind) && tokens) {
     throw ValueError("model",
                      fmt::format("{} classifies; got sequences of {} different tokens", model.name,
                                  t.vocabulary),

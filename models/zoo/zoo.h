@@ -8,6 +8,8 @@
 
 namespace cutaway::zoo {
 
+struct NodeTask;
+
 // Sizes that the command line may choose; 0: those of the model's name.
 struct ModelSize {
   int64_t layers = 0, heads = 0, width = 0;
@@ -21,7 +23,8 @@ struct Task {
   int64_t classes = 0;
   // > 0: inputs are token ids [T] below it, and what to tell is the next, or the class of the text
   int64_t vocabulary = 0;
-  ModelSize size = {};  // of language models
+  ModelSize size = {};                              // of language models
+  std::shared_ptr<const NodeTask> graph = nullptr;  // that a model of graphs keeps; or none
 };
 
 // What a model is for.
@@ -30,7 +33,8 @@ enum class Kind : uint8_t {
   language,    // tokens [N,T] → logits [N,T,vocabulary]
   text,        // tokens [N,T] → logits [N,classes]
   pictures,    // a PictureModel (pictures.h) of x [N,C,H,W]; no classes
-  graph,       // a GraphModel (graph.h) of nodes with input[0] features each
+  graph,       // a GraphModel (graph.h) of nodes with input[0] features each; with a graph to
+               // keep: numbers of nodes [N] → logits [N,classes]
 };
 
 // A model of the zoo by name, with fresh parameters from the default generator. Raises ValueError
@@ -40,6 +44,8 @@ std::unique_ptr<nn::Module> make_model(const std::string& name, const Task& task
 bool is_language_model(const std::string& name);
 // Of a model; classifier for a name that is not known.
 Kind kind_of(const std::string& name);
+// Whether inputs are token ids of text.
+constexpr bool reads_text(Kind kind) { return kind == Kind::language || kind == Kind::text; }
 // Names with one line about each.
 std::vector<std::pair<std::string, std::string>> known_models();
 

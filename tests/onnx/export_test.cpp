@@ -197,10 +197,12 @@ TEST(OnnxExport, shapes_and_pieces) {
   CHECK(x, repeat(t, {1, 1, 1, 2}));
   CHECK(x, expand(t.unsqueeze(1), {t.size(0), 2, 4, 6}) + zeros({t.size(0), 2, 1, 1}));
   const Tensor index = randint(0, 4, {5});
+  const std::vector<int64_t> segments = {2, 0, 2, 0};
   CHECK(x, index_select(t, 1, index));
   CHECK(x, gather(t, 2, topk(t, 3, 2).indices));
   CHECK(x, scatter_add(zeros_like(t), 1, argsort(t, 1), t));
   CHECK(x, one_hot(argmax(t, 1), 4).to(DType::f32));
+  CHECK(x, segment_sum(transpose(t, 0, 1).contiguous(), index_tensor(segments), 3));
 }
 
 TEST(OnnxExport, layers) {
