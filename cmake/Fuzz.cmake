@@ -14,7 +14,8 @@ target_include_directories(cutaway_fuzz PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(cutaway_fuzz PRIVATE cutaway cutaway_flags)
 
 foreach(format safetensors torch npy npz csv idx idx_gz lz4 json_fields xmc_sparse packages wordnet
-        tokenizer vocabulary json_lines fasta text onnx checkpoint cifar libsvm image matlab)
+        tokenizer vocabulary json_lines fasta text onnx checkpoint
+        cifar libsvm image named_set json_set matlab)
   add_executable(fuzz_${format} ${CMAKE_CURRENT_SOURCE_DIR}/tests/fuzz/libfuzzer.cpp)
   target_include_directories(fuzz_${format} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(fuzz_${format} PRIVATE cutaway_fuzz cutaway cutaway_flags)

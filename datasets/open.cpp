@@ -9,6 +9,7 @@
 #include <cutaway/datasets/cifar.h>
 #include <cutaway/datasets/formats.h>
 #include <cutaway/datasets/images.h>
+#include <cutaway/datasets/json_set.h>
 #include <cutaway/datasets/sparse_text.h>
 #include <cutaway/datasets/text/text_files.h>
 
@@ -27,6 +28,9 @@ Dataset open_idx(const std::string& prefix, const std::string&) {
 
 constexpr Format kFormats[] = {
     {"FILE.csv", "a table (.csv, .tsv); the last column is the target", is_csv, csv_dataset},
+    {"FILE.jsonl",
+     "JSON lines of numbers; the target is the field target, label, class, y or the last",
+     is_json_lines, open_json_lines},
     {"FILE.npz", "arrays x, y, or x_train, y_train, x_test, y_test; names: docs/data.md", is_npz,
      npz_dataset},
     {"NPY", "folder of such arrays: x.npy, y.npy, …", is_npy_folder, npy_dataset},

@@ -69,3 +69,23 @@ def libsvm_cases():
     yield "zero_bytes", b"1 2:1\0\n", "finite value"
     yield "long_token", b"1 " + b"9" * 5000 + b":1\n", "is not a whole number"
     yield "not_utf8", b"\xff\xfe 1:1\n", "not a finite number"
+
+
+def json_set_cases():
+    yield "good", b'{"a":1,"b":2.5,"label":0}\n{"a":3,"b":4,"label":1}\n', ""
+    yield "good_last_field", b'{"a":1,"b":7}\n{"a":3,"b":0.5}\n', ""
+    yield "good_texts", b'{"class":"cat","a":1}\n{"class":"dog","a":2}\n{"class":"cat","a":3}\n', ""
+    yield "good_renumbered", b'{"y":-1,"a":true}\n{"y":1,"a":false}\n', ""
+    yield "text_input", b'{"a":"x","y":1}\n', "the field 'a' is text; inputs are numbers"
+    yield "one_field", b'{"y":1}\n', "needs at least one input field"
+    yield "no_fields", b'{"y":[1]}\n', "has no field"
+    yield "empty_file", b"", "has no lines"
+    yield "cut", b'{"a":1,"y":1}\n{"a":2,"y"', ":2"
+    yield "field_missing", b'{"a":1,"y":1}\n{"a":2}\n', ":2"
+    yield "text_among_numbers", b'{"a":1,"y":1}\n{"a":"x","y":1}\n', ":2"
+    yield "number_among_texts", b'{"a":1,"y":"u"}\n{"a":2,"y":1}\n', ":2"
+    yield "null", b'{"a":1,"y":1}\n{"a":null,"y":1}\n', ":2"
+    yield "list", b"[1,2]\n", ":1"
+    yield "csv", b"a,y\n1,2\n", ":1"
+    yield "nan", b'{"a":nan,"y":1}\n', ":1"
+    yield "too_large", b'{"a":1e999,"y":1}\n', ":1"

@@ -113,3 +113,50 @@ def npz_cases():
     zeros = npy(header("'|u1'", shape="(3000000,)"), bytes(3_000_000))
     yield "thousand_to_one", one(data=zeros, packed=deflated(zeros)).end(), ""
     yield "many_members", Zip().end(count=65535), "central directory"
+
+
+def named_array(shape, values, descr="<f4"):
+    """A .npy member; values as bytes for u1, else numbers."""
+    code = {"<f4": "f", "<i8": "q", "|u1": "B"}[descr]
+    return npy(header(descr=f"'{descr}'", shape="(" + "".join(f"{n}," for n in shape) + ")"),
+               struct.pack(f"<{len(values)}{code}", *values))
+
+
+def named_set(**arrays):
+    archive = Zip()
+    for name, content in arrays.items():
+        archive.add(name + ".npy", content)
+    return archive.end()
+
+
+def named_set_cases():
+    x, y = named_array((5, 2), range(10)), named_array((5,), (0, 1, 2, 1, 0), "<i8")
+    pixels = named_array((2, 2, 3, 3), range(36), "|u1")
+    pair, lone = named_array((2,), (3, -1), "<i8"), named_array((), (1,))
+    yield "good", named_set(x=x, y=y), ""
+    yield "good_splits", named_set(x_train=x, y_train=y, X_test=x, Y_test=y), ""
+    yield "good_pixels", named_set(train_images=pixels, train_labels=pair), ""
+    yield "good_one_hot", named_set(inputs=named_array((2,), (5, 6)), targets=named_array(
+        (2, 3), (0, 1, 0, 1, 0, 0), "<i8")), ""
+    yield "good_values", named_set(data=pixels, gt=named_array((2,), (0.5, 1.5))), ""
+    yield "good_other_name", named_set(features=x, raw_data=y), ""
+    yield "good_no_examples", named_set(x=named_array((0, 3), ()), y=named_array((0,), ())), ""
+    yield "nothing", named_set(), "it holds no arrays"
+    yield "other_names", named_set(a=x, b=y), "neither inputs nor targets; it holds a [5,2], b [5]"
+    yield "no_targets", named_set(x=x), "inputs without targets"
+    yield "no_inputs", named_set(y=y), "targets without inputs"
+    yield "no_targets_of_split", named_set(x_train=x, y=y), "inputs without targets"
+    yield "two_others", named_set(x=x, a=y, b=y), "inputs without targets"
+    yield "counts_differ", named_set(x=x, y=pair), "inputs [5,2] for 2 targets"
+    yield "input_is_number", named_set(x=lone, y=y), "the inputs are one number"
+    yield "target_is_number", named_set(x=x, y=lone), "the targets are one number"
+    yield "targets_of_3_dimensions", named_set(x=pixels, y=named_array((2, 1, 1), (0, 1))), (
+        "targets have sizes [2,1,1]")
+    yield "widths_differ", named_set(
+        x_train=x, y_train=named_array((5, 2), range(10)), x_test=x,
+        y_test=named_array((5, 3), range(15))), "targets of the splits have other sizes"
+    yield "one_split_of_vectors", named_set(
+        x_train=x, y_train=y, x_test=x, y_test=named_array((5, 3), range(15))), "other sizes"
+    yield "views_of_other_targets", named_set(
+        x=x, **{"y{1}": y, "y{2}": named_array((5,), range(5))}), "targets of several views differ"
+    yield "cut", named_set(x=x, y=y)[:-30], "zip"

@@ -47,6 +47,10 @@ bool accepts_text(Input in, std::string* message = nullptr);
 
 // CIFAR records; the input's first line, "10" or "100", tells which.
 bool accepts_cifar(Input in, std::string* message = nullptr);
+// A NumPy .npz file as a data set.
+bool accepts_named_set(Input in, std::string* message = nullptr);
+// JSON lines as a data set.
+bool accepts_json_set(Input in, std::string* message = nullptr);
 // A MATLAB file.
 bool accepts_matlab(Input in, std::string* message = nullptr);
 // A picture, also brought to another size.

@@ -15,7 +15,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from corpus_data import cifar_cases, libsvm_cases
+from corpus_data import cifar_cases, json_set_cases, libsvm_cases
 from corpus_files import gzip_cases, idx_cases, npy_cases
 from corpus_images import image_cases
 from corpus_language import (fasta_cases, json_lines_cases, text_cases, tokenizer_cases,
@@ -25,7 +25,7 @@ from corpus_onnx import onnx_cases
 from corpus_text import csv_cases
 from corpus_torch import torch_cases
 from corpus_xmc import json_cases, lz4_cases, packages_cases, sparse_cases, wordnet_cases
-from corpus_zip import npz_cases
+from corpus_zip import named_set_cases, npz_cases
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
@@ -237,6 +237,8 @@ def all_cases():
             ("cifar", ".bin", (cifar_cases(),)),
             ("libsvm", ".svm", (libsvm_cases(),)),
             ("image", "", (image_cases(),)),
+            ("named_set", ".npz", (named_set_cases(),)),
+            ("json_set", ".jsonl", (json_set_cases(),)),
             ("matlab", ".mat", (matlab_cases(),))):
         for group in groups:
             for name, content, needle in group:

@@ -115,6 +115,8 @@ const std::vector<Format>& formats() {
                                           {"cifar", accepts_cifar},
                                           {"libsvm", accepts_libsvm},
                                           {"image", accepts_image},
+                                          {"named_set", accepts_named_set},
+                                          {"json_set", accepts_json_set},
                                           {"matlab", accepts_matlab, 8},
                                           {"checkpoint", accepts_checkpoint, 25}};
   return all;

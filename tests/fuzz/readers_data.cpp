@@ -3,8 +3,11 @@
 #include <stdexcept>
 
 #include <cutaway/core/error.h>
+#include <cutaway/core/io/npz.h>
+#include <cutaway/datasets/array_sets.h>
 #include <cutaway/datasets/cifar.h>
 #include <cutaway/datasets/images.h>
+#include <cutaway/datasets/json_set.h>
 #include <cutaway/datasets/mat_file.h>
 #include <cutaway/datasets/sparse_text.h>
 #include <tests/fuzz/accepted.h>
@@ -57,6 +60,39 @@ bool accepts_image(Input in, std::string* message) {
     if (x.numel() > 100000) return;
     const Tensor small = data::parse_image(kName, in, {.height = 3, .width = 5, .channels = 1});
     require(small.sizes() == Shape{1, 3, 5}, "not resized");
+  };
+  return accepted(read, message);
+}
+
+namespace {
+
+void require_sound(const data::Dataset& d) {
+  require(d.inputs.dim() >= 2 && d.inputs.size(0) == d.targets.size(0), "inputs without targets");
+  if (d.targets.dtype() != DType::i64) return;
+  for (const double c : d.targets.to_vector()) {
+    require(c >= 0 && (d.classes.empty() || c < double(d.classes.size())), "no such class");
+  }
+}
+
+}  // namespace
+
+bool accepts_named_set(Input in, std::string* message) {
+  const auto read = [&] {
+    const io::NamedArrays arrays = io::parse_npz(kName, in.data(), int64_t(in.size()));
+    for (const char* split : {"train", "test"}) {
+      require_sound(data::named_dataset(kName, arrays, split));
+      try {
+        require_sound(data::named_dataset(kName, arrays, split, {.matlab = true}));
+      } catch (const IoError&) {  // examples may be the first dimension only
+      }
+    }
+  };
+  return accepted(read, message);
+}
+
+bool accepts_json_set(Input in, std::string* message) {
+  const auto read = [&] {
+    require_sound(data::json_lines_dataset(kName, data::parse_json_lines(kName, text_of(in))));
   };
   return accepted(read, message);
 }
