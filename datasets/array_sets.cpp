@@ -250,26 +250,30 @@ Dataset npz_dataset(const std::string& path, const std::string& split) {
   return named_dataset(path, io::load_npz(path), split);
 }
 
-bool is_npy_folder(const std::string& folder) {
+bool is_npy_folder(const std::string& path) {
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+  if (has_ending(path, ".npy")) return true;
+  for (const auto& entry : fs::directory_iterator(path, ignored)) {
     if (has_ending(entry.path().string(), ".npy")) return true;
   }
   return false;
 }
 
-Dataset npy_dataset(const std::string& folder, const std::string& split) {
+Dataset npy_dataset(const std::string& path, const std::string& split) {
+  const bool file = has_ending(path, ".npy");
+  const std::string folder = file ? fs::absolute(path).parent_path().string() : path;
   std::vector<std::string> paths;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (has_ending(entry.path().string(), ".npy")) paths.push_back(entry.path().string());
   }
   std::sort(paths.begin(), paths.end());
   io::NamedArrays arrays;
-  for (const std::string& path : paths) {
-    const std::string file = fs::path(path).filename().string();
-    arrays.emplace_back(file.substr(0, file.rfind(".npy")), io::load_npy(path));
+  for (const std::string& one : paths) {
+    std::string name = fs::path(one).filename().string();
+    name.resize(name.size() - (one.ends_with(".gz") ? 7 : 4));
+    arrays.emplace_back(name, io::load_npy(one));
   }
-  return named_dataset(folder, arrays, split);
+  return named_dataset(path, arrays, split);
 }
 
 bool is_mat(const std::string& path) { return has_ending(path, ".mat"); }

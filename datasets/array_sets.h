@@ -25,12 +25,12 @@ struct NamedSet {
 Dataset named_dataset(const std::string& name, const io::NamedArrays& arrays,
                       const std::string& split, NamedSet options = {});
 
-// FILE.npz, and a folder of .npy files (plain or .gz) whose names, without the ending, are those of
-// the arrays.
+// FILE.npz, and a folder of .npy files (plain or .gz), or one of its files: the names of the files,
+// without the ending, are those of the arrays.
 bool is_npz(const std::string& path);
 Dataset npz_dataset(const std::string& path, const std::string& split);
-bool is_npy_folder(const std::string& folder);
-Dataset npy_dataset(const std::string& folder, const std::string& split);
+bool is_npy_folder(const std::string& path);
+Dataset npy_dataset(const std::string& path, const std::string& split);
 // FILE.mat of MATLAB; arrays in cells and structs are named as load_mat() does.
 bool is_mat(const std::string& path);
 Dataset mat_dataset(const std::string& path, const std::string& split);

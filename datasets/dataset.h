@@ -36,6 +36,8 @@ Dataset digits(const std::string& split);
 struct OpenOptions {
   int64_t height = 0, width = 0;
 };
+// "64x48", height and width, or "64" for both; "" is no size. Raises ValueError for anything else.
+OpenOptions parse_resize(const std::string& text);
 // A data set by name ("fashion-mnist", "digits") or by path; docs/data.md has the formats. Files
 // without splits of their own: every fifth example is "test". Raises ValueError listing what is
 // known, and for sizes given to other data than folders of pictures; IoError as the readers do.

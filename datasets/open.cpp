@@ -8,10 +8,12 @@
 #include <cutaway/datasets/array_sets.h>
 #include <cutaway/datasets/cifar.h>
 #include <cutaway/datasets/formats.h>
+#include <cutaway/datasets/image_decode.h>
 #include <cutaway/datasets/images.h>
 #include <cutaway/datasets/json_set.h>
 #include <cutaway/datasets/sparse_text.h>
 #include <cutaway/datasets/text/text_files.h>
+#include <cutaway/datasets/text_lines.h>
 
 namespace cutaway::data {
 namespace {
@@ -73,6 +75,21 @@ bool has_ending(const std::string& path, std::string_view ending) {
   if (lower.ends_with(".gz")) lower.resize(lower.size() - 3);
   std::error_code ignored;
   return lower.ends_with(ending) && fs::is_regular_file(path, ignored);
+}
+
+OpenOptions parse_resize(const std::string& text) {
+  if (text.empty()) return {};
+  std::string_view left = text;
+  const std::string_view first = cut(left, 'x'), second = left.empty() ? first : left;
+  OpenOptions o;
+  if (!TextLines::number(first, o.height) || !TextLines::number(second, o.width) ||
+      std::min(o.height, o.width) < 1 || std::max(o.height, o.width) > kLongestSide ||
+      text.ends_with('x')) {
+    throw ValueError("data", fmt::format("resize needs HEIGHTxWIDTH or one number for both, each 1 "
+                                         "to {}; got {}",
+                                         kLongestSide, TextLines::shown(text)));
+  }
+  return o;
 }
 
 std::vector<std::pair<std::string, std::string>> known_datasets() {

@@ -65,6 +65,7 @@ void refuse_what_does_not_apply(const std::string& model, const CLI::App& comman
                                                   {"--width", language},
                                                   {"--dropout", language},
                                                   {"--augment", !text && kind != Kind::graph},
+                                                  {"--resize", !text && kind != Kind::graph},
                                                   {"--label-smoothing", kind != Kind::pictures}};
   for (const auto& [option, used] : applies) {
     if (!used && command.count(option) > 0) {
@@ -200,6 +201,8 @@ void add_train(CLI::App& app, int& status) {
       ->capture_default_str();
   c->add_option("--dtype", k.dtype, "f32; bf16 or f16: mixed precision")->capture_default_str();
   c->add_option("--augment", k.augment, augment_help());
+  c->add_option("--resize", k.resize,
+                "Of folders of pictures: HEIGHTxWIDTH, or one number, that all are brought to");
   c->add_option("--label-smoothing", k.label_smoothing, "Share of the target given to all classes")
       ->capture_default_str();
   c->add_option("--ema", k.ema, "Decay of an average of the weights, tested and kept; 0: none")

@@ -77,6 +77,7 @@ void check_config(const TrainConfig& c) {
           fmt::format("dropout must be at least 0 and below 1; got {}", c.dropout));
   require(c.dtype == "f32" || c.dtype == "bf16" || c.dtype == "f16",
           fmt::format("unknown dtype \"{}\"; need f32, bf16 or f16", c.dtype));
+  data::parse_resize(c.resize);
   require(c.label_smoothing >= 0 && c.label_smoothing <= 1,
           fmt::format("label smoothing must be from 0 to 1; got {}", c.label_smoothing));
   require(c.ema >= 0 && c.ema < 1, fmt::format("ema must be from 0 to below 1; got {}", c.ema));
@@ -117,6 +118,7 @@ std::string config_text(const TrainConfig& c) {
                    {"width", c.width},
                    {"dropout", c.dropout}});
   }
+  if (!c.resize.empty()) fields["resize"] = c.resize;
   return fields.dump(2) + "\n";
 }
 
@@ -146,6 +148,7 @@ TrainConfig read_config(const std::string& folder) {
   if (j.contains("device")) c.device = text("device");
   if (j.contains("dtype")) c.dtype = text("dtype");
   if (j.contains("augment")) c.augment = text("augment");
+  if (j.contains("resize")) c.resize = text("resize");
   if (j.contains("label_smoothing")) c.label_smoothing = number("label_smoothing");
   if (j.contains("ema")) c.ema = number("ema");
   if (j.contains("decay_all")) c.decay_all = count("decay_all") != 0;

@@ -108,9 +108,10 @@ RunData open_run_data(const TrainConfig& c, const std::string& run_folder) {
   if (kind == zoo::Kind::language) return open_language(c, run_folder);
   if (kind == zoo::Kind::text) return open_texts(c, run_folder);
   if (kind == zoo::Kind::graph) return open_graph(c);
+  const data::OpenOptions size = data::parse_resize(c.resize);
   RunData d;
-  d.train = data::open(c.data, "train");
-  d.test = data::open(c.data, "test");
+  d.train = data::open(c.data, "train", size);
+  d.test = data::open(c.data, "test", size);
   if (kind == zoo::Kind::pictures) {
     d.train = without_targets(std::move(d.train));
     d.test = without_targets(std::move(d.test));

@@ -81,6 +81,7 @@ std::string optional_flags(const TrainConfig& c) {
   const TrainConfig usual;
   if (c.dtype != usual.dtype) command += " --dtype " + c.dtype;
   if (c.augment != usual.augment) command += " --augment " + c.augment;
+  if (!c.resize.empty()) command += " --resize " + c.resize;
   if (c.label_smoothing != 0) command += fmt::format(" --label-smoothing {}", c.label_smoothing);
   if (c.ema != 0) command += fmt::format(" --ema {}", c.ema);
   if (!c.decay_all) command += " --no-norm-decay";

@@ -26,6 +26,7 @@ struct TrainConfig {
   std::string device = "cpu";      // cpu, cuda, cuda:N or emu
   std::string dtype = "f32";       // f32; bf16, f16: under autocast
   std::string augment;             // of training images, as parse_augmentation() reads it
+  std::string resize;              // of folders of pictures, as data::parse_resize() reads it
   double label_smoothing = 0;
   double ema = 0;          // decay of the average of weights that is tested and kept; 0: none
   bool decay_all = true;   // false: no weight decay for norms and biases

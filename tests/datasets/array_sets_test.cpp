@@ -94,6 +94,7 @@ TEST(NamedSets, folders_of_npy) {
   io::save_npy(s.path("set/targets.npy"), numbers({0, 1, 2, 3, 4}));
   EXPECT_EQ(open(s.path("set"), "train").inputs.sizes(), (Shape{4, 2}));
   EXPECT_EQ(open(s.path("set"), "test").targets.to_vector(), (Values{4}));
+  EXPECT_EQ(open(s.path("set/inputs.npy"), "test").targets.to_vector(), (Values{4}));
 }
 
 TEST(NamedSets, matlab_has_examples_last_and_two_dimensions) {

@@ -143,6 +143,19 @@ TEST(ImageFolder, splits_as_folders) {
             std::string::npos);
 }
 
+TEST(ImageFolder, sizes_as_text) {
+  EXPECT_EQ(parse_resize("64x48").height, 64);
+  EXPECT_EQ(parse_resize("64x48").width, 48);
+  EXPECT_EQ(parse_resize("32").width, 32);
+  EXPECT_EQ(parse_resize("").height, 0);
+  for (const char* wrong :
+       {"x", "64x", "x64", "0", "-1x5", "64x48x3", "a", "1e9", "70000x1", " 3"}) {
+    EXPECT_NE(refusal<ValueError>([&] { parse_resize(wrong); }).find("HEIGHTxWIDTH"),
+              std::string::npos)
+        << wrong;
+  }
+}
+
 TEST(ImageFolder, one_size_or_a_size_that_is_asked_for) {
   const Scratch s;
   s.put("set/a/1.bmp", bmp(3, 2, "abc"));

@@ -18,6 +18,7 @@
 #include <cutaway/models/train/checkpoint.h>
 #include <cutaway/models/train/run_folder.h>
 #include <tests/comma_locale.h>
+#include <tests/paths.h>
 
 namespace cutaway::train {
 namespace {
@@ -68,6 +69,28 @@ class Trainer : public testing::Test {
   }
   fs::path folder_;
 };
+
+TEST_F(Trainer, pictures_of_several_sizes_are_resized) {
+  const std::string corpus = std::string(kSourceDir) + "/tests/fuzz/image/";
+  for (const char* kind : {"grey", "filters"}) {  // 2×3 and 5×2
+    fs::create_directories(path("set/") + kind);
+    for (int i = 0; i < 5; ++i) {
+      fs::copy_file(corpus + "good_" + kind + ".png", path(fmt::format("set/{}/{}.png", kind, i)));
+    }
+  }
+  TrainConfig c = config();
+  c.data = path("set");
+  EXPECT_THROW(train(c, path("run"), false, {.quiet = true}), IoError);
+  c.resize = "4x";
+  EXPECT_THROW(train(c, path("run"), false, {.quiet = true}), ValueError);
+  EXPECT_FALSE(fs::exists(path("run")));
+  c.resize = "4x6";
+  EXPECT_EQ(train(c, path("run"), false, {.quiet = true}).classes,
+            (std::vector<std::string>{"filters", "grey"}));
+  EXPECT_EQ(read_config(path("run")).resize, "4x6");
+  c.data = path("t.csv");  // no pictures
+  EXPECT_THROW(train(c, path("other"), false, {.quiet = true}), ValueError);
+}
 
 TEST_F(Trainer, targets_that_are_no_class_numbers) {
   const auto table = [](const std::string& target) { return "1,0\n2,1\n3," + target + "\n4,1\n"; };
