@@ -46,7 +46,7 @@ std::string listed(const io::NamedArrays& arrays) {
 }
 
 // Inputs [N,…] and targets [N] or [N,K] of one split; several arrays of one name are views.
-struct Part {
+struct SplitArrays {
   std::vector<Tensor> inputs, targets;
 };
 
@@ -56,8 +56,8 @@ class Finder {
       : name_(name), arrays_(arrays), options_(options) {}
 
   // The arrays of a split; "" for arrays without one. None when there are no inputs of it.
-  std::optional<Part> find(const std::string& split) const {
-    Part part{named(kInputs, split), named(kTargets, split)};
+  std::optional<SplitArrays> find(const std::string& split) const {
+    SplitArrays part{named(kInputs, split), named(kTargets, split)};
     if (part.inputs.empty() && part.targets.empty()) return std::nullopt;
     if (split.empty() && (part.inputs.empty() || part.targets.empty())) complete(part);
     if (part.inputs.empty() || part.targets.empty()) {
@@ -87,7 +87,7 @@ class Finder {
   }
 
   // With one array of a known name and one more that has more than one element, that is the other.
-  void complete(Part& part) const {
+  void complete(SplitArrays& part) const {
     auto& have = part.inputs.empty() ? part.targets : part.inputs;
     auto& lacks = part.inputs.empty() ? part.inputs : part.targets;
     if (have.size() != 1) return;
@@ -99,7 +99,7 @@ class Finder {
   }
 
   // Examples become the first dimension.
-  void fit(Part& part) const {
+  void fit(SplitArrays& part) const {
     for (Tensor& y : part.targets) {
       if (y.dim() == 0) fail("the targets are one number");
       const bool column = y.dim() == 2 && (y.size(1) == 1 || (options_.matlab && y.size(0) == 1));
@@ -154,7 +154,7 @@ class Finder {
 };
 
 // One tensor: u8 pixels as they are, else f32; several views side by side.
-Tensor joined_inputs(const Part& part) {
+Tensor joined_inputs(const SplitArrays& part) {
   if (part.inputs.size() == 1) {
     const Tensor& x = part.inputs[0];
     return x.dtype() == DType::u8 ? contiguous_raw(x) : cast_raw(contiguous_raw(x), DType::f32);
@@ -191,11 +191,11 @@ std::optional<std::vector<double>> one_hot_classes(const Tensor& rows) {
 }
 
 // Targets of both parts together.
-Targets joined_targets(const std::vector<Part>& parts, const Finder& finder) {
+Targets joined_targets(const std::vector<SplitArrays>& parts, const Finder& finder) {
   std::vector<double> numbers;
   bool vectors = true, one_hot = true;
-  for (const Part& p : parts) vectors = vectors && p.targets[0].dim() == 1;
-  for (const Part& p : parts) {
+  for (const SplitArrays& p : parts) vectors = vectors && p.targets[0].dim() == 1;
+  for (const SplitArrays& p : parts) {
     if (vectors) {
       const std::vector<double> v = p.targets[0].to_vector();
       numbers.insert(numbers.end(), v.begin(), v.end());
@@ -220,7 +220,7 @@ Dataset named_dataset(const std::string& name, const io::NamedArrays& arrays,
                       const std::string& split, NamedSet options) {
   require_split(split);
   const Finder finder(name, arrays, options);
-  std::vector<Part> parts;
+  std::vector<SplitArrays> parts;
   for (const char* part : {"train", "test", "val"}) {
     if (parts.size() == 2 || (parts.empty() && std::strcmp(part, "train") != 0)) continue;
     if (auto found = finder.find(part)) parts.push_back(std::move(*found));
@@ -229,7 +229,7 @@ Dataset named_dataset(const std::string& name, const io::NamedArrays& arrays,
     if (auto found = finder.find("")) parts.push_back(std::move(*found));
   }
   if (parts.empty()) finder.fail("there are neither inputs nor targets");
-  const Part& wanted = parts[parts.size() == 2 && split == "test" ? 1 : 0];
+  const SplitArrays& wanted = parts[parts.size() == 2 && split == "test" ? 1 : 0];
   const int64_t n = wanted.targets[0].size(0);
   const Targets all = joined_targets(parts, finder);
   Dataset d{.name = name, .inputs = joined_inputs(wanted), .classes = all.classes};

@@ -54,13 +54,13 @@ namespace {
 
 using Bytes = std::span<const uint8_t>;
 
-[[noreturn]] void refuse(const std::string& name, const std::string& rule) {
+[[noreturn]] void refuse_picture(const std::string& name, const std::string& rule) {
   throw IoError("image", name + ": " + rule);
 }
-uint32_t big_endian(const uint8_t* p) {
+uint32_t png_number(const uint8_t* p) {
   return uint32_t(p[0]) << 24 | uint32_t(p[1]) << 16 | uint32_t(p[2]) << 8 | p[3];
 }
-uint32_t little_endian(const uint8_t* p) {
+uint32_t bmp_number(const uint8_t* p) {
   return uint32_t(p[3]) << 24 | uint32_t(p[2]) << 16 | uint32_t(p[1]) << 8 | p[0];
 }
 bool begins(Bytes b, std::string_view magic) {
@@ -71,16 +71,17 @@ bool begins(Bytes b, std::string_view magic) {
 void check_png(const std::string& name, Bytes b) {
   bool data = false;
   for (size_t at = 8;;) {
-    if (b.size() - at < 12) refuse(name, "PNG is cut off");
-    const size_t length = big_endian(b.data() + at);
-    if (length > b.size() - at - 12) refuse(name, "PNG is cut off");
+    if (b.size() - at < 12) refuse_picture(name, "PNG is cut off");
+    const size_t length = png_number(b.data() + at);
+    if (length > b.size() - at - 12) refuse_picture(name, "PNG is cut off");
     const Bytes checked = b.subspan(at + 4, length + 4);
-    if (io::crc32(checked) != big_endian(b.data() + at + 8 + length)) {
-      refuse(name, fmt::format("PNG is damaged: the checksum of its part at byte {} is wrong", at));
+    if (io::crc32(checked) != png_number(b.data() + at + 8 + length)) {
+      refuse_picture(
+          name, fmt::format("PNG is damaged: the checksum of its part at byte {} is wrong", at));
     }
     if (begins(checked, "IEND")) return;
     if (begins(checked, "IDAT") && !data && length == 0) {
-      refuse(name, "PNG is damaged: its data begin with an empty part");
+      refuse_picture(name, "PNG is damaged: its data begin with an empty part");
     }
     data = data || begins(checked, "IDAT");
     at += 12 + length;
@@ -95,7 +96,8 @@ void check_codes(const std::string& name, Bytes segment) {
   for (Bytes b = segment.subspan(2); left > 0 && !b.empty();) {
     int64_t codes = 0;
     for (size_t i = 1; i <= 16 && i < b.size(); ++i) codes += b[i];
-    if (codes > 256) refuse(name, fmt::format("JPEG is damaged: a table of {} codes", codes));
+    if (codes > 256)
+      refuse_picture(name, fmt::format("JPEG is damaged: a table of {} codes", codes));
     b = b.subspan(std::min<size_t>(b.size(), size_t(17 + codes)));
     left -= 17 + codes;
   }
@@ -113,7 +115,8 @@ void check_jpeg_tables(const std::string& name, Bytes b) {
     if (mark == 0xC4) check_codes(name, b.subspan(at));
     codes = codes || mark == 0xC4;
     steps = steps || mark == 0xDB;
-    if (mark == 0xDA && !(codes && steps)) refuse(name, "JPEG is damaged: it lacks its tables");
+    if (mark == 0xDA && !(codes && steps))
+      refuse_picture(name, "JPEG is damaged: it lacks its tables");
     in_order = in_order && mark >= 0xC0 && mark < 0xFF && mark != 0xDA && b.size() - at >= 2;
     if (in_order) at += size_t(std::max(b[at] << 8 | b[at + 1], 2));
   }
@@ -123,18 +126,18 @@ void check_jpeg_end(const std::string& name, Bytes b) {
   // In the data of a scan, FF is followed by 0 or by a restart mark.
   const std::string_view text(reinterpret_cast<const char*>(b.data()), b.size());
   const size_t scan = text.rfind("\xFF\xDA"), end = text.rfind("\xFF\xD9");
-  if (scan == text.npos) refuse(name, "JPEG is damaged: it has no scan");
-  if (end == text.npos || end < scan) refuse(name, "JPEG is cut off");
+  if (scan == text.npos) refuse_picture(name, "JPEG is damaged: it has no scan");
+  if (end == text.npos || end < scan) refuse_picture(name, "JPEG is cut off");
 }
 
 void check_bmp(const std::string& name, Bytes b, const PictureInfo& info) {
-  if (b.size() < 30) refuse(name, "BMP is cut off");
-  const int64_t header = little_endian(b.data() + 14);
+  if (b.size() < 30) refuse_picture(name, "BMP is cut off");
+  const int64_t header = bmp_number(b.data() + 14);
   const uint8_t* at = b.data() + (header == 12 ? 24 : 28);
-  const int64_t bits = at[0] | at[1] << 8, begin = little_endian(b.data() + 10);
+  const int64_t bits = at[0] | at[1] << 8, begin = bmp_number(b.data() + 10);
   const int64_t need = begin + (info.width * bits + 31) / 32 * 4 * info.height;
   if (int64_t(b.size()) < need) {
-    refuse(name, fmt::format("BMP is cut off: {} of {} bytes", b.size(), need));
+    refuse_picture(name, fmt::format("BMP is cut off: {} of {} bytes", b.size(), need));
   }
 }
 
@@ -143,19 +146,20 @@ void check_bmp(const std::string& name, Bytes b, const PictureInfo& info) {
 PictureInfo picture_info(const std::string& name, Bytes bytes) {
   const bool known =
       begins(bytes, "\x89PNG\r\n\x1A\n") || begins(bytes, "\xFF\xD8") || begins(bytes, "BM");
-  if (!known) refuse(name, "is no JPEG, PNG or BMP file");
-  if (bytes.size() > (size_t(1) << 30)) refuse(name, "is larger than 1 GiB");
+  if (!known) refuse_picture(name, "is no JPEG, PNG or BMP file");
+  if (bytes.size() > (size_t(1) << 30)) refuse_picture(name, "is larger than 1 GiB");
   if (begins(bytes, "\xFF\xD8")) check_jpeg_tables(name, bytes);
   t_most_bytes = size_t(1) << 20;
   int width = 0, height = 0, channels = 0;
   if (!stbi_info_from_memory(bytes.data(), int(bytes.size()), &width, &height, &channels)) {
-    refuse(name, fmt::format("is damaged or of an unknown kind: {}", stbi_failure_reason()));
+    refuse_picture(name,
+                   fmt::format("is damaged or of an unknown kind: {}", stbi_failure_reason()));
   }
   if (begins(bytes, "BM") && height > INT32_MIN) height = std::abs(height);  // rows from above
   if (width < 1 || height < 1 || std::max(width, height) > kLongestSide ||
       int64_t(width) * height > kMostPixels) {
-    refuse(name, fmt::format("{}×{} pixels; need at most {} and sides of 1 to {}", width, height,
-                             kMostPixels, kLongestSide));
+    refuse_picture(name, fmt::format("{}×{} pixels; need at most {} and sides of 1 to {}", width,
+                                     height, kMostPixels, kLongestSide));
   }
   return {height, width, channels < 3 ? 1 : 3};
 }
@@ -172,11 +176,11 @@ Pixels decode_picture(const std::string& name, Bytes bytes, int64_t channels) {
   int width = 0, height = 0, in_file = 0;
   uint8_t* const made = stbi_load_from_memory(bytes.data(), int(bytes.size()), &width, &height,
                                               &in_file, int(out.info.channels));
-  if (made == nullptr) refuse(name, fmt::format("is damaged: {}", stbi_failure_reason()));
+  if (made == nullptr) refuse_picture(name, fmt::format("is damaged: {}", stbi_failure_reason()));
   const std::unique_ptr<uint8_t, decltype(&std::free)> owner(made, std::free);
   if (width != out.info.width || height != out.info.height) {
-    refuse(name, fmt::format("{}×{} pixels, its header says {}×{}", width, height, out.info.width,
-                             out.info.height));
+    refuse_picture(name, fmt::format("{}×{} pixels, its header says {}×{}", width, height,
+                                     out.info.width, out.info.height));
   }
   out.values.assign(made, made + pixels * out.info.channels);
   return out;

@@ -23,10 +23,6 @@ namespace {
 
 using Bytes = std::span<const uint8_t>;
 
-[[noreturn]] void refuse(const std::string& name, const std::string& rule) {
-  throw IoError("matlab", name + ": " + rule);
-}
-
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -55,7 +51,7 @@ class Receiver {
       pollfd ready{pipe_, POLLIN, 0};
       const int polled = ::poll(&ready, 1, int(std::min<int64_t>(seconds_, 1 << 20) * 1000));
       if (polled < 0 && errno == EINTR) continue;
-      if (polled == 0) refuse(name_, fmt::format("took longer than {} s to read", seconds_));
+      if (polled == 0) refuse_mat(name_, fmt::format("took longer than {} s to read", seconds_));
       const ssize_t n = ::read(pipe_, at, bytes);
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return false;
@@ -72,7 +68,7 @@ class Receiver {
   }
   std::string text() {
     const auto length = number<uint64_t>();
-    if (length > 1 << 20) refuse(name_, "is damaged: a name of more than 1 MiB");
+    if (length > 1 << 20) refuse_mat(name_, "is damaged: a name of more than 1 MiB");
     std::string s(length, '\0');
     if (!raw(s.data(), length)) throw Gone();
     return s;
@@ -95,19 +91,20 @@ Tensor receive_array(const std::string& name, Receiver& in, const std::string& a
                      int64_t& left) {
   const auto type = in.number<MatType>();
   const auto rank = in.number<uint8_t>();
-  if (type > MatType::boolean || rank < 1 || rank > kMaxRank) refuse(name, array + " is damaged");
+  if (type > MatType::boolean || rank < 1 || rank > kMaxRank)
+    refuse_mat(name, array + " is damaged");
   Shape sizes;  // the last first: MATLAB stores columns
   int64_t need = size_of(dtype_of(type));
   for (int d = 0; d < rank; ++d) {
     const auto size = in.number<uint64_t>();
     if (size > uint64_t(INT64_MAX) || __builtin_mul_overflow(need, int64_t(size), &need)) {
-      refuse(name, array + " has too many elements");
+      refuse_mat(name, array + " has too many elements");
     }
     sizes.insert(0, int64_t(size));
   }
-  if (in.number<uint64_t>() != uint64_t(need)) refuse(name, array + " is damaged");
+  if (in.number<uint64_t>() != uint64_t(need)) refuse_mat(name, array + " is damaged");
   if (need > left) {
-    refuse(name, fmt::format("its arrays take more than {} MiB", io::unpack_limit() >> 20));
+    refuse_mat(name, fmt::format("its arrays take more than {} MiB", io::unpack_limit() >> 20));
   }
   left -= need;
   const Tensor columns = empty(sizes, {.dtype = dtype_of(type)});
@@ -149,17 +146,17 @@ MatFile receive(const std::string& name, Receiver& in, int64_t expected) {
         break;
       }
       case MatMessage::failure:
-        refuse(name, "is damaged: " + one_line(in.text()));
+        refuse_mat(name, "is damaged: " + one_line(in.text()));
       case MatMessage::end: {
         const auto seen = in.number<uint64_t>();
         if (expected >= 0 && seen != uint64_t(expected)) {
-          refuse(name,
-                 fmt::format("is damaged: libmatio reads {} of {} variables", seen, expected));
+          refuse_mat(name,
+                     fmt::format("is damaged: libmatio reads {} of {} variables", seen, expected));
         }
         return out;
       }
       default:
-        refuse(name, "is damaged");
+        refuse_mat(name, "is damaged");
     }
   }
 }
@@ -241,7 +238,7 @@ MatFile read_path(const std::string& name, const std::string& path, Bytes bytes)
   try {
     return receive(name, in, expected);
   } catch (const Receiver::Gone&) {
-    refuse(name, child.ended());
+    refuse_mat(name, child.ended());
   }
 }
 

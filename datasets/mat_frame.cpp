@@ -7,13 +7,14 @@
 #include <cutaway/core/error.h>
 
 namespace cutaway::data {
+
+void refuse_mat(const std::string& name, const std::string& rule) {
+  throw IoError("matlab", name + ": " + rule);
+}
+
 namespace {
 
 using Bytes = std::span<const uint8_t>;
-
-[[noreturn]] void refuse(const std::string& name, const std::string& rule) {
-  throw IoError("matlab", name + ": " + rule);
-}
 
 uint32_t number_at(Bytes b, size_t at, bool swapped) {
   uint32_t v = 0;
@@ -56,8 +57,8 @@ void check_array(const std::string& name, Bytes b, int64_t variable, bool swappe
   const int64_t width = data.kind < std::size(kWidths) ? kWidths[data.kind] : 0;
   if (overflow || width == 0 || count > INT64_MAX / 8 ||
       int64_t(data.data.size()) != count * width) {
-    refuse(name, fmt::format("is damaged: variable {} has {} bytes of data for its sizes", variable,
-                             data.data.size()));
+    refuse_mat(name, fmt::format("is damaged: variable {} has {} bytes of data for its sizes",
+                                 variable, data.data.size()));
   }
 }
 
@@ -70,11 +71,11 @@ int64_t count_variables_5(const std::string& name, Bytes b) {
     const uint32_t type = whole ? number_at(b, at, swapped) : 0;
     const size_t length = whole ? number_at(b, at + 4, swapped) : 0;
     if (!whole || length > b.size() - at - 8) {
-      refuse(name, fmt::format("is cut off in variable {} at byte {}", count + 1, at));
+      refuse_mat(name, fmt::format("is cut off in variable {} at byte {}", count + 1, at));
     }
     if (type != 14 && type != 15) {  // an array, plain or packed
-      refuse(name,
-             fmt::format("variable {} at byte {} has the unknown type {}", count + 1, at, type));
+      refuse_mat(
+          name, fmt::format("variable {} at byte {} has the unknown type {}", count + 1, at, type));
     }
     if (type == 14) check_array(name, b.subspan(at + 8, length), count + 1, swapped);
     at += 8 + length;
@@ -87,20 +88,20 @@ int64_t count_variables_4(const std::string& name, Bytes b) {
   constexpr int64_t kWidths[] = {8, 4, 4, 2, 2, 1};
   int64_t count = 0;
   for (size_t at = 0; at < b.size(); ++count) {
-    if (b.size() - at < 20) refuse(name, fmt::format("is cut off in variable {}", count + 1));
+    if (b.size() - at < 20) refuse_mat(name, fmt::format("is cut off in variable {}", count + 1));
     const bool swapped = number_at(b, at, false) > 4052;
     const uint32_t type = number_at(b, at, swapped);
     const int64_t rows = number_at(b, at + 4, swapped), cols = number_at(b, at + 8, swapped);
     const uint32_t parts = number_at(b, at + 12, swapped), letters = number_at(b, at + 16, swapped);
     if (type > 4052 || type / 10 % 10 > 5 || parts > 1 || letters < 1 || letters > 4096) {
-      refuse(name, fmt::format("is no MATLAB file: variable {} at byte {} has no sound header",
-                               count + 1, at));
+      refuse_mat(name, fmt::format("is no MATLAB file: variable {} at byte {} has no sound header",
+                                   count + 1, at));
     }
     int64_t bytes = 0;
     if (__builtin_mul_overflow(rows, cols, &bytes) ||
         __builtin_mul_overflow(bytes, kWidths[type / 10 % 10] * (1 + parts), &bytes) ||
         bytes > int64_t(b.size() - at) - 20 - int64_t(letters)) {
-      refuse(name, fmt::format("is cut off in variable {} at byte {}", count + 1, at));
+      refuse_mat(name, fmt::format("is cut off in variable {} at byte {}", count + 1, at));
     }
     at += 20 + letters + size_t(bytes);
   }
@@ -118,13 +119,13 @@ int64_t count_mat_variables(const std::string& name, Bytes b) {
     if (version == 1) return count_variables_5(name, b);
     if (version == 2) {
       if (b.size() < 520 || std::memcmp(&b[512], kHdf5, sizeof kHdf5) != 0) {
-        refuse(name, "is of version 7.3, but holds no HDF5");
+        refuse_mat(name, "is of version 7.3, but holds no HDF5");
       }
       return -1;
     }
-    refuse(name, fmt::format("is of version {}.{}", version, b[swapped ? 125 : 124]));
+    refuse_mat(name, fmt::format("is of version {}.{}", version, b[swapped ? 125 : 124]));
   }
-  if (b.size() < 20) refuse(name, fmt::format("is no MATLAB file: {} bytes", b.size()));
+  if (b.size() < 20) refuse_mat(name, fmt::format("is no MATLAB file: {} bytes", b.size()));
   return count_variables_4(name, b);
 }
 

@@ -167,7 +167,7 @@ void read_targets(const std::string& name, const std::vector<SvmLine>& rows, boo
   out.labels.cols = most == out.labels.index.end() ? 0 : *most + 1;
 }
 
-std::string text_of(const std::string& path) {
+std::string unpacked_text(const std::string& path) {
   const io::Bytes bytes = io::read_unpacked(path);
   return {bytes.begin(), bytes.end()};
 }
@@ -205,7 +205,7 @@ MultiLabelRows parse_xmc(const std::string& name, std::string_view text) {
   return rows;
 }
 
-MultiLabelRows load_xmc(const std::string& path) { return parse_xmc(path, text_of(path)); }
+MultiLabelRows load_xmc(const std::string& path) { return parse_xmc(path, unpacked_text(path)); }
 
 void save_xmc(const MultiLabelRows& rows, const std::string& path) {
   check_csr(rows.features, path + ": features");
@@ -261,7 +261,7 @@ LibsvmRows parse_libsvm(const std::string& name, std::string_view text,
 }
 
 LibsvmRows load_libsvm(const std::string& path, const LibsvmOptions& options) {
-  return parse_libsvm(path, text_of(path), options);
+  return parse_libsvm(path, unpacked_text(path), options);
 }
 
 }  // namespace cutaway::data
