@@ -103,6 +103,10 @@ if(NOT CUTAWAY_SANITIZE)
              WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     add_test(NAME fuzz_corpus COMMAND ${CUTAWAY_PYTHON} tests/fuzz/make_corpus.py --check
              WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    add_test(NAME headers COMMAND ${CUTAWAY_PYTHON} tools/check_headers.py
+             WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    add_test(NAME header_rules COMMAND ${CUTAWAY_PYTHON} tests/tools/test_check_headers.py
+             WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     add_test(NAME style_rules COMMAND ${CUTAWAY_PYTHON} tests/tools/test_check_style.py
              WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   endif()

@@ -12,7 +12,7 @@ void save(const Module& module, const std::string& path) {
   io::save_safetensors(path, file);
 }
 
-void load(Module& module, const std::string& path, LoadOptions options) {
+NamedTensors load_state(const std::string& path) {
   const io::Bytes bytes = io::read_file(path);
   const auto size = int64_t(bytes.size());
   NamedTensors state;
@@ -21,7 +21,11 @@ void load(Module& module, const std::string& path, LoadOptions options) {
                                  : io::parse_safetensors(path, bytes.data(), size).tensors) {
     state.push_back({name, value});
   }
-  module.load_state_dict(state, options.strict);
+  return state;
+}
+
+void load(Module& module, const std::string& path, LoadOptions options) {
+  module.load_state_dict(load_state(path), options.strict);
 }
 
 }  // namespace cutaway::nn

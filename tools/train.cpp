@@ -36,8 +36,9 @@ void set_defaults(train::TrainConfig& c, const CLI::App& command) {
       if (unset("--clip")) c.clip = 1;
       break;
     case zoo::Kind::text:
-      if (unset("--data")) c.data = "glosses";
-      if (unset("--lr")) c.lr = 5e-4;
+      if (unset("--data")) c.data = "austen";
+      if (unset("--batch")) c.batch = 64;
+      if (unset("--lr")) c.lr = c.init.empty() ? 1e-3 : 1e-4;
       if (unset("--schedule")) c.schedule = "warmup-cosine";
       if (unset("--clip")) c.clip = 1;
       if (unset("--tokenizer")) c.tokenizer = "wordpiece";
@@ -218,6 +219,8 @@ void add_train(CLI::App& app, int& status) {
   c->add_option("--log-every", k.log_every, "Steps between rows of metrics.csv")
       ->capture_default_str();
   add_text_options(*c, k);
+  c->add_option("--init", k.init,
+                "Weights to start from, by name: .safetensors, or what torch.save wrote");
   c->add_option("--stop-after", a->stop_after, "Save and stop after this many steps");
   c->add_flag("--no-record", a->no_record, "Run each step eagerly instead of replaying it");
   c->add_option("--resume", a->resume, "Go on with the run in this folder");

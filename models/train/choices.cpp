@@ -119,6 +119,7 @@ std::string config_text(const TrainConfig& c) {
                    {"dropout", c.dropout}});
   }
   if (!c.resize.empty()) fields["resize"] = c.resize;
+  if (!c.init.empty()) fields["init"] = c.init;
   return fields.dump(2) + "\n";
 }
 
@@ -153,6 +154,7 @@ TrainConfig read_config(const std::string& folder) {
   if (j.contains("ema")) c.ema = number("ema");
   if (j.contains("decay_all")) c.decay_all = count("decay_all") != 0;
   if (j.contains("accumulate")) c.accumulate = count("accumulate");
+  if (j.contains("init")) c.init = text("init");
   if (zoo::reads_text(zoo::kind_of(c.model))) {
     c.tokenizer = text("tokenizer");
     c.context = count("context");

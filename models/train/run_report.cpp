@@ -86,6 +86,7 @@ std::string optional_flags(const TrainConfig& c) {
   if (c.ema != 0) command += fmt::format(" --ema {}", c.ema);
   if (!c.decay_all) command += " --no-norm-decay";
   if (c.accumulate != 1) command += fmt::format(" --accumulate {}", c.accumulate);
+  if (!c.init.empty()) command += " --init " + shell_quoted(c.init);
   return command;
 }
 

@@ -29,6 +29,7 @@
 #include <cutaway/models/train/progress.h>
 #include <cutaway/models/train/run_folder.h>
 #include <cutaway/models/train/run_report.h>
+#include <cutaway/models/train/start.h>
 #include <cutaway/models/zoo/pictures.h>
 #include <cutaway/nn/files.h>
 #include <cutaway/nn/optim/ema.h>
@@ -62,6 +63,8 @@ class Run {
               {.enabled = settings.record}) {
     manual_seed(config.seed);
     model_ = zoo::make_model(config.model, task_of(config, data_));
+    const bool goes_on = resume && !latest_checkpoint(folder_.file("checkpoint")).empty();
+    if (!config.init.empty() && !goes_on) taken_ = start_from(*model_, config.init);
     model_->to(device_);
     optimizer_.emplace(config, model_->parameters());
     parts_.push_back(optimizer_->saved());
@@ -71,8 +74,7 @@ class Run {
             fmt::format("epochs × batches must fit in 64 bits; got {} × {}", config.epochs,
                         loader_->batches_per_epoch()));
     schedule_ = make_schedule(config, total_steps_);
-    const bool has_checkpoint = !latest_checkpoint(folder_.file("checkpoint")).empty();
-    if (resume && has_checkpoint) {
+    if (goes_on) {
       progress_ = load_checkpoint(folder_.file("checkpoint"), *model_, parts_);
       const int64_t batches = loader_->batches_per_epoch();
       if (progress_.position.batch > batches) {
@@ -189,6 +191,10 @@ class Run {
     say(fmt::format("{}   {} parameters   {} {} + {}   {} × {} threads   seed {}", config_.model,
                     grouped(model_->num_parameters()), train_set_.name, grouped(train_set_.size()),
                     grouped(test_set_.size()), place, num_threads(), config_.seed));
+    if (taken_) {
+      say(fmt::format("init   {} tensors of {}", taken_->tensors, config_.init));
+      if (!taken_->fresh.empty()) say(fmt::format("fresh  {}", fmt::join(taken_->fresh, " ")));
+    }
     if (progress_.step > 0) say(fmt::format("going on from step {}", progress_.step));
   }
 
@@ -417,6 +423,7 @@ class Run {
   RunData data_;
   data::Dataset &train_set_ = data_.train, &test_set_ = data_.test;
   std::unique_ptr<nn::Module> model_;
+  std::optional<Taken> taken_;  // from config.init, by this process
   std::optional<ChosenOptimizer> optimizer_;
   std::optional<optim::Ema> ema_;
   std::optional<optim::GradScaler> scaler_;  // f16
@@ -447,7 +454,7 @@ TrainOutcome train(const TrainConfig& config, const std::string& folder, bool re
   TrainConfig c = config;
   std::error_code ignored;
   // A path is stored absolute, so that resuming works from any folder.
-  for (std::string* path : {&c.data, &c.tokenizer}) {
+  for (std::string* path : {&c.data, &c.tokenizer, &c.init}) {
     if (std::filesystem::exists(*path, ignored)) *path = std::filesystem::absolute(*path).string();
   }
   std::optional<data::Tokenizer> tokenizer;
@@ -455,6 +462,7 @@ TrainOutcome train(const TrainConfig& config, const std::string& folder, bool re
     const RunData run_data = open_run_data(c);
     const zoo::Task task = task_of(c, run_data);
     const auto model = zoo::make_model(c.model, task);
+    if (!c.init.empty()) start_from(*model, c.init);
     require(run_data.train.inputs.dtype() != DType::i64 || c.augment.empty(),
             fmt::format("augment changes images; {} has none", run_data.train.name));
     require(zoo::kind_of(c.model) != zoo::Kind::pictures || c.label_smoothing == 0,

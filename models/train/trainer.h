@@ -37,6 +37,7 @@ struct TrainConfig {
   // Of language models; sizes that are 0: those of the model's name.
   int64_t layers = 0, heads = 0, width = 0;
   double dropout = 0;
+  std::string init;  // file of weights to start from, as start_from() reads it; empty: none
 };
 
 // A beginning that the model was given, and how it went on.

@@ -1,7 +1,7 @@
 #include <cutaway/core/tensor.h>
 
-#include <cmath>
 #include <gtest/gtest.h>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -61,8 +61,10 @@ TEST(Tensor, AnEmptyHandleRaises) {
 TEST(Tensor, DataChecksTheType) {
   Tensor t = zeros({2}, {.dtype = DType::i32});
   EXPECT_NO_THROW(t.data<int32_t>());
-  EXPECT_EQ(message<DTypeError>([&] { t.data<float>(); }).find(
-                "[data] asked for elements of f32; the tensor is i32 [2]"), 0u);
+  EXPECT_EQ(message<DTypeError>([&] {
+              t.data<float>();
+            }).find("[data] asked for elements of f32; the tensor is i32 [2]"),
+            0u);
   Tensor b = zeros({2}, {.dtype = DType::boolean});
   EXPECT_NO_THROW(b.data<bool>());
   EXPECT_NO_THROW(b.data<uint8_t>());
@@ -108,6 +110,12 @@ TEST(Tensor, FillAndReadBackInEveryType) {
     EXPECT_EQ(tensor({0, 1, 1}, {.dtype = t}).to_vector(), Values({0, 1, 1})) << name_of(t);
     EXPECT_EQ(full({0, 4}, 1, {.dtype = t}).numel(), 0);
   }
+}
+
+TEST(Tensor, ZeroFillsAView) {
+  Tensor x = full({2, 3}, 7);
+  x[0].zero_();
+  EXPECT_EQ(x.to_vector(), (std::vector<double>{0, 0, 0, 7, 7, 7}));
 }
 
 TEST(Tensor, FullRefusesWhatTheTypeCannotHold) {

@@ -1,10 +1,10 @@
 #include <cutaway/core/trace.h>
 
+#include <gtest/gtest.h>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -73,6 +73,22 @@ TEST_F(Trace, AnOpTellsResultAndPlace) {
   EXPECT_NE(e.at("args").at("at").get<std::string>().find("trace_test.cpp:"), std::string::npos);
 }
 
+TEST_F(Trace, ABackwardPassTellsGradients) {
+  const Tensor upstream = empty({2, 3}), gradient = empty({4});
+  trace::start();
+  {
+    CallScope scope(std::source_location::current());
+    trace::OpEvent event("matmul");
+    event.finish_backward(&upstream, 1, &gradient, 1);
+  }
+  std::vector<trace::Span> spans;
+  trace::for_each_span([&](const trace::Span& s) { spans.push_back(s); });
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_TRUE(spans[0].op && spans[0].backward);
+  EXPECT_EQ(spans[0].result, (Shape{2, 3}));
+  EXPECT_EQ(spans[0].operands[0], (Shape{4}));
+}
+
 TEST_F(Trace, RangesAndMemoryOfAllThreads) {
   trace::start();
   std::thread([] { trace::Range range("elsewhere"); }).join();
@@ -117,8 +133,12 @@ TEST_F(Trace, TablesSumByOpAndModule) {
 TEST_F(Trace, KeepsTheNewestEvents) {
   trace::start();
   constexpr int kRing = 1 << 16;  // of each thread
-  for (int i = 0; i < 10; ++i) { trace::Range range("old"); }
-  for (int i = 0; i < kRing - 3; ++i) { trace::Range range("new"); }
+  for (int i = 0; i < 10; ++i) {
+    trace::Range range("old");
+  }
+  for (int i = 0; i < kRing - 3; ++i) {
+    trace::Range range("new");
+  }
   int old_ones = 0, new_ones = 0;
   for (const json& e : saved()) ++(e.at("name") == "old" ? old_ones : new_ones);
   EXPECT_EQ(old_ones, 3);
@@ -171,14 +191,15 @@ TEST_F(Trace, TheEnvironmentTracesFromTheStart) {
 
 TEST_F(Trace, TheEnvironmentForcesACpuVariant) {
   for (const std::string& name : available_cpu_variants()) {
-    const std::string out = run_child("CUTAWAY_CPU_VARIANT=" + name + " CUTAWAY_TRACE=log",
-                                      "TraceChild.DISABLED_*");
+    const std::string out =
+        run_child("CUTAWAY_CPU_VARIANT=" + name + " CUTAWAY_TRACE=log", "TraceChild.DISABLED_*");
     EXPECT_NE(out.find(" cpu " + name + " "), std::string::npos) << out;
     EXPECT_NE(out.find("PASSED"), std::string::npos) << out;
   }
   const std::string bad = run_child("CUTAWAY_CPU_VARIANT=mmx", "TraceChild.DISABLED_Fill");
   EXPECT_NE(bad.find("CUTAWAY_CPU_VARIANT=mmx is not available here; need one of"),
-            std::string::npos) << bad;
+            std::string::npos)
+      << bad;
 }
 
 }  // namespace

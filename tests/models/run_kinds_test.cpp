@@ -16,6 +16,7 @@
 #include <cutaway/core/parallel.h>
 #include <cutaway/models/train/checkpoint.h>
 #include <cutaway/models/train/run_data.h>
+#include <cutaway/models/train/start.h>
 #include <cutaway/models/train/trainer.h>
 #include <cutaway/models/zoo/pictures.h>
 
@@ -217,6 +218,55 @@ TEST_F(RunKinds, texts_are_padded_and_cut) {
   EXPECT_EQ(open_run_data(c).train.inputs.size(1), 6);
   c.tokenizer = "byte";  // its token 0 is a byte
   EXPECT_THROW(open_run_data(c), ValueError);
+}
+
+// Names of weights as Hugging Face's older files have them, under BertModel's own names.
+TEST_F(RunKinds, a_run_starts_from_published_weights) {
+  TrainConfig c = config("bert-tiny");
+  const RunData d = open_run_data(c);
+  manual_seed(77);
+  const auto model = zoo::make_model("bert-tiny", task_of(c, d));
+  io::TensorFile file, other;
+  for (const nn::Named& n : model->state_dict()) {
+    if (n.name.starts_with("classifier.")) {
+      file.tensors.emplace_back(n.name, randn({7, 3}));  // of another task
+      continue;
+    }
+    std::string name = n.name.substr(5);
+    const size_t norm = name.find("LayerNorm.weight");
+    if (norm != std::string::npos) name.replace(norm, 16, "LayerNorm.gamma");
+    file.tensors.emplace_back(name, n.value);
+  }
+  c.init = path("w.safetensors");
+  io::save_safetensors(c.init, file);
+  c.epochs = 0;
+  train(c, path("run"), false, {.quiet = true});
+  const auto start = zoo::make_model("bert-tiny", task_of(c, d));
+  load_weights(path("run"), *start);
+  for (const nn::Named& n : model->state_dict()) {
+    for (const nn::Named& m : start->state_dict()) {
+      if (m.name == n.name && !n.name.starts_with("classifier.")) {
+        EXPECT_EQ(m.value.to_vector(), n.value.to_vector()) << n.name;
+      }
+    }
+  }
+  EXPECT_EQ(read_config(path("run")).init, c.init);
+  const Taken taken = start_from(*start, c.init);
+  EXPECT_EQ(taken.fresh, (std::vector<std::string>{"classifier.weight", "classifier.bias"}));
+  // A start that was stopped ends as one that was not; the file is not needed to go on.
+  c.epochs = 2;
+  train(c, path("whole"), false, {.quiet = true});
+  train(c, path("parts"), false, {.quiet = true, .stop_after = 3});
+  fs::remove(c.init);
+  train({}, path("parts"), true, {.quiet = true});
+  EXPECT_EQ(weights("whole"), weights("parts"));
+  // Other sizes, and other names.
+  other.tensors.emplace_back("embeddings.word_embeddings.weight", randn({5, 128}));
+  io::save_safetensors(path("other.safetensors"), other);
+  EXPECT_THROW(start_from(*start, path("other.safetensors")), ShapeError);
+  other.tensors[0].first = "x";
+  io::save_safetensors(path("other.safetensors"), other);
+  EXPECT_THROW(start_from(*start, path("other.safetensors")), ValueError);
 }
 
 TEST_F(RunKinds, what_does_not_suit_the_model_is_refused_before_a_folder_is_made) {

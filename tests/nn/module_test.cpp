@@ -160,6 +160,18 @@ TEST(Module, SummaryNeedsNoMemory) {
   EXPECT_EQ(rows[6].parameters, 0);
   EXPECT_EQ(net.norm.num_batches_tracked.item<int64_t>(), 0);
   EXPECT_NE(summary(net, {1, 1, 4, 4}).find("123"), std::string::npos);
+  EXPECT_EQ(summary_text(rows), summary(net, {5, 1, 4, 4}));
+}
+
+TEST(Module, ChildrenAreTheNextLevelAlone) {
+  Sequential inner(ReLU{}, Linear{{.in = 2, .out = 2}});
+  const Sequential outer(inner, Tanh{});
+  const auto children = outer.named_children();
+  ASSERT_EQ(children.size(), 2u);
+  EXPECT_EQ(children[0].first, "0");
+  EXPECT_STREQ(children[0].second->type(), "Sequential");
+  EXPECT_EQ(children[1].first, "1");
+  EXPECT_EQ(outer.named_modules().size(), 5u);
 }
 
 // One step of gradient descent inside the loss: the derivative goes through the step.
@@ -197,6 +209,9 @@ TEST(Module, FilesKeepEverything) {
   for (size_t i = 0; i < 9; ++i) {
     EXPECT_EQ(net.state_dict()[i].value.to_vector(), other.state_dict()[i].value.to_vector());
   }
+  const NamedTensors state = load_state(path);
+  ASSERT_EQ(state.size(), net.state_dict().size());
+  EXPECT_EQ(state[0].name, net.state_dict()[0].name);
   Linear wrong({.in = 1, .out = 1});
   EXPECT_THROW(load(wrong, path), ValueError);
   std::ofstream(path) << "not a file of tensors";
@@ -227,6 +242,17 @@ TEST(Init, FillsAsItSays) {
   EXPECT_NEAR(std(n).item(), std::sqrt(2.0 / 100), 2e-3);
   const Tensor x = init::xavier_uniform_(empty({200, 100}));
   EXPECT_NEAR(amax(x).item(), std::sqrt(6.0 / 300), 1e-3);
+  EXPECT_NEAR(std(init::xavier_normal_(empty({200, 100}), 2)).item(), 2 * std::sqrt(2.0 / 300),
+              4e-3);
+  // Gain √2 of ReLU; fans 100 and 200.
+  for (const auto& [mode, fan] : {std::pair{init::Fan::in, 100}, {init::Fan::out, 200}}) {
+    const Tensor k = init::kaiming_uniform_(
+        empty({200, 100}), {.mode = mode, .nonlinearity = init::Nonlinearity::relu});
+    EXPECT_NEAR(amax(abs(k)).item(), std::sqrt(6.0 / fan), 1e-3);
+    EXPECT_NEAR(mean(k).item(), 0, 5e-3);
+  }
+  EXPECT_EQ(init::ones_(empty({2, 2})).to_vector(), ones({2, 2}).to_vector());
+  EXPECT_EQ(init::eye_(empty({2, 3})).to_vector(), (std::vector<double>{1, 0, 0, 0, 1, 0}));
   for (const Shape& sizes : {Shape{4, 3, 2}, Shape{6, 4}}) {
     const Tensor q = init::orthogonal_(empty(sizes, {.dtype = DType::f64}), 2).flatten(1);
     const bool tall = q.size(0) > q.size(1);

@@ -51,6 +51,33 @@ TEST_F(ZooCommand, pictures_are_learned) {
   fails("train --model mlp --context 5 --out other", "--context does not apply to mlp");
 }
 
+TEST_F(ZooCommand, classes_of_texts_are_learned) {
+  std::string lines;
+  for (int i = 0; i < 200; ++i) {
+    const char* text = i % 2 ? "the sea was grey and cold" : "roses are red in the garden";
+    lines += "{\"text\": \"" + std::string(text) + " " + std::to_string(i % 7) +
+             "\", \"label\": \"" + (i % 2 ? "sea" : "land") + "\"}\n";
+  }
+  write("t.jsonl", lines);
+  ASSERT_EQ(run("train --model bert-tiny --data t.jsonl --epochs 3 --batch 16 --out t"), 0)
+      << text_;
+  shows("t.jsonl 160 + 40");
+  shows("test accuracy 100.00 %");
+  ASSERT_EQ(run("eval --run t --split train"), 0) << text_;
+  shows("160 examples");
+  ASSERT_EQ(run("predict --run t --index 0"), 0) << text_;
+  shows("roses are red in the garden 4\n     0  land");
+  ASSERT_EQ(run("onnx export --run t --file t.onnx"), 0) << text_;
+  ASSERT_EQ(run("train --model bert-tiny --data t.jsonl --epochs 0 --out u --init "
+                "t/best.safetensors --tokenizer t/tokenizer.json"),
+            0)
+      << text_;
+  shows("init   41 tensors of ");
+  shows("test accuracy 100.00 %");
+  fails("train --model bert-tiny --data t.jsonl --out other --init t.jsonl", "t.jsonl");
+  fails("train --model bert-tiny --data digits --out other", "there are no texts with classes");
+}
+
 TEST_F(ZooCommand, every_kind_of_data_is_listed) {
   ASSERT_EQ(run("list"), 0) << text_;
   for (const char* name : {"fashion-mnist", "austen", "glosses", "FILE.jsonl", "miles"}) {

@@ -63,6 +63,18 @@ TEST(MoreLayers, options_out_of_range_raise) {
   EXPECT_THROW(rotary(ones({2, 3})), ShapeError);
 }
 
+// The golden cases have one and two dimensions.
+TEST(MoreLayers, circular_padding_wraps_in_three_dimensions) {
+  manual_seed(4);
+  const Tensor x = randn({1, 2, 3, 4, 5});
+  const Tensor y = CircularPad3d({.padding = {1, 2, 0, 1, 2, 0}})(x);
+  ASSERT_EQ(y.sizes(), (Shape{1, 2, 5, 5, 8}));
+  for (const auto& [d, h, w] : {std::array{0, 0, 0}, {1, 4, 7}, {4, 3, 6}}) {
+    const Tensor want = x[0][1][(d + 1) % 3][h % 4][(w + 4) % 5];
+    EXPECT_EQ(y[0][1][d][h][w].item(), want.item()) << d << h << w;
+  }
+}
+
 TEST(MoreLayers, packing_checks_lengths_and_pads_lists) {
   const Tensor x = ones({3, 2, 1});
   EXPECT_THROW(pack_padded_sequence(x, {1, 3}), ValueError);
