@@ -95,6 +95,27 @@ TEST(Matlab, packed_files_and_files_that_are_not_there) {
   EXPECT_NE(refusal([&] { load_mat(s.path("no.mat")); }).find("no.mat"), std::string::npos);
 }
 
+void add_numbers(std::string& out, std::initializer_list<uint32_t> numbers) {
+  for (const uint32_t v : numbers) out.append(reinterpret_cast<const char*>(&v), 4);
+}
+
+// Cells in cells so deep that libmatio, which calls itself for each, leaves its stack.
+TEST(Matlab, a_file_that_makes_the_library_crash_is_refused) {
+  constexpr uint32_t kDepth = 200000, kInnermost = 64, kCell = 48;  // bytes
+  std::string file(124, ' ');
+  file += std::string("\0\1IM", 4);
+  const auto begin = [&](uint32_t size, uint32_t kind) {  // an array [1,1] without a name
+    add_numbers(file, {14, size - 8, 6, 8, kind, 0, 5, 8, 1, 1, 1, 0});
+  };
+  for (uint32_t left = kDepth; left > 0; --left) begin(kInnermost + kCell * left, 1);
+  begin(kInnermost, 6);
+  add_numbers(file, {9, 8, 0, 0});
+  const io::Bytes bytes(file.begin(), file.end());
+  const std::string message = refusal([&] { parse_mat("deep.mat", bytes); });
+  EXPECT_NE(message.find("deep.mat: is damaged: libmatio crashed"), std::string::npos) << message;
+  expect_x_and_y(read("good"));  // and this process goes on
+}
+
 // The reader forks while other threads compute, allocate and read as well.
 TEST(Matlab, several_threads_read_at_once) {
   std::atomic<bool> done = false;
