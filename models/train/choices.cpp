@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include <cutaway/core/error.h>
 #include <cutaway/models/train/choices.h>
@@ -17,39 +18,30 @@ void require(bool good, const std::string& rule) {
   if (!good) throw ValueError("train", rule);
 }
 
+template <class Optimizer, class Options>
+std::unique_ptr<optim::Optimizer> make(const TrainConfig& c, nn::NamedTensors parameters) {
+  Options o{.lr = c.lr, .weight_decay = c.weight_decay};
+  if constexpr (std::is_same_v<Optimizer, optim::Sgd>) o.momentum = c.momentum;
+  return std::make_unique<Optimizer>(std::move(parameters), o);
+}
+
 std::unique_ptr<optim::Optimizer> stepping_optimizer(const TrainConfig& c,
                                                      nn::NamedTensors parameters) {
-  if (c.optimizer == "sgd") {
-    return std::make_unique<optim::Sgd>(
-        std::move(parameters),
-        optim::SgdOptions{.lr = c.lr, .momentum = c.momentum, .weight_decay = c.weight_decay});
+  using namespace optim;
+  using Make = std::unique_ptr<Optimizer> (*)(const TrainConfig&, nn::NamedTensors);
+  constexpr std::pair<const char*, Make> known[] = {{"sgd", make<Sgd, SgdOptions>},
+                                                    {"adam", make<Adam, AdamOptions>},
+                                                    {"adamw", make<AdamW, AdamWOptions>},
+                                                    {"rmsprop", make<Rmsprop, RmspropOptions>},
+                                                    {"adagrad", make<Adagrad, AdagradOptions>},
+                                                    {"lion", make<Lion, LionOptions>},
+                                                    {"muon", make<Muon, MuonOptions>}};
+  for (const auto& [name, make_one] : known) {
+    if (c.optimizer == name) return make_one(c, std::move(parameters));
   }
-  if (c.optimizer == "adam") {
-    return std::make_unique<optim::Adam>(
-        std::move(parameters), optim::AdamOptions{.lr = c.lr, .weight_decay = c.weight_decay});
-  }
-  if (c.optimizer == "rmsprop") {
-    return std::make_unique<optim::Rmsprop>(
-        std::move(parameters), optim::RmspropOptions{.lr = c.lr, .weight_decay = c.weight_decay});
-  }
-  if (c.optimizer == "adagrad") {
-    return std::make_unique<optim::Adagrad>(
-        std::move(parameters), optim::AdagradOptions{.lr = c.lr, .weight_decay = c.weight_decay});
-  }
-  if (c.optimizer == "lion") {
-    return std::make_unique<optim::Lion>(
-        std::move(parameters), optim::LionOptions{.lr = c.lr, .weight_decay = c.weight_decay});
-  }
-  if (c.optimizer == "muon") {
-    return std::make_unique<optim::Muon>(
-        std::move(parameters), optim::MuonOptions{.lr = c.lr, .weight_decay = c.weight_decay});
-  }
-  require(c.optimizer == "adamw",
-          fmt::format("unknown optimiser \"{}\"; need sgd, adam, adamw, rmsprop, adagrad, "
-                      "lion, muon or lbfgs",
-                      c.optimizer));
-  return std::make_unique<optim::AdamW>(
-      std::move(parameters), optim::AdamWOptions{.lr = c.lr, .weight_decay = c.weight_decay});
+  throw ValueError("train", fmt::format("unknown optimiser \"{}\"; need sgd, adam, adamw, rmsprop, "
+                                        "adagrad, lion, muon or lbfgs",
+                                        c.optimizer));
 }
 
 }  // namespace
