@@ -9,6 +9,7 @@
 // pipe, and whatever becomes of it, the caller gets arrays or an IoError. The child of a program
 // with several threads has only one, and locks may be held by threads that it lacks. glibc keeps
 // malloc usable; the child uses malloc, libmatio and system calls, no tensor, no OpenMP, no stream.
+// (AddressSanitizer's allocator is not kept usable: there a read may end with "took longer".)
 // Its memory and its time are limited.
 namespace cutaway::data {
 
