@@ -83,7 +83,7 @@ TEST(Resume, recorded_and_eager_steps_leave_the_same_bytes) {
   }
 }
 
-TEST(Resume, every_option_survives_a_stop) {
+TEST(ResumeSlow, every_option_survives_a_stop) {
   const std::vector<std::pair<const char*, std::function<void(TrainConfig&)>>> options = {
       {"augment", [](TrainConfig& c) { c.augment = "crop:1,flip,rotate,mixup"; }},
       {"ema", [](TrainConfig& c) { c.ema = 0.9, c.label_smoothing = 0.1; }},

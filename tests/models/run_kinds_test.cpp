@@ -77,7 +77,8 @@ class RunKinds : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(RunKinds, FC_9a73_a_stopped_run_ends_with_the_same_bytes) {
+using RunKindsSlow = RunKinds;
+TEST_F(RunKindsSlow, FC_9a73_a_stopped_run_ends_with_the_same_bytes) {
   for (const char* model : {"autoencoder", "vae", "unet", "gcn", "gat", "bert-tiny"}) {
     SCOPED_TRACE(model);
     const TrainConfig c = config(model);
@@ -92,7 +93,7 @@ TEST_F(RunKinds, FC_9a73_a_stopped_run_ends_with_the_same_bytes) {
   }
 }
 
-TEST_F(RunKinds, killed_runs_lose_nothing) {
+TEST_F(RunKindsSlow, killed_runs_lose_nothing) {
   set_num_threads(1);  // a fork does not take a team of threads along
   const TrainConfig c = config("vae");
   train(c, path("whole"), false, {.quiet = true});
